@@ -1,4 +1,4 @@
-"""Tokens and sessions: who may come in from outside."""
+"""Tokens and sessions of HTTP clients and users."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mainspring.store.rows import reader
 _token = reader(Token)
 _session = reader(Session)
 _NOTE_EVERY = timedelta(minutes=1)
-"""A token or session that is used all the time is not written at each use."""
+"""The time of last use is written at most this often."""
 
 
 class Access:

@@ -1,4 +1,4 @@
-"""What both dialects do at the limit keys besides SQL."""
+"""Admission of jobs with limits: the part that both dialects share, without SQL."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from mainspring.store.rows import maybe_moment, reader
 _limit_key = reader(LimitKey, window=lambda row: row["open_window"])
 
 MOST_LINES = 1000
-"""Lines looked at in one pass."""
+"""The number of lines that one pass reads, at most."""
 MOST_ADMITTED = 1000
-"""Jobs let through in one pass: it must stay short, for one runs at a time."""
+"""The number of jobs that one pass admits, at most. A pass must be short, because one pass runs at a time."""
 
 
 class Passed(Value, frozen=True, kw_only=True):
-    """What a pass decided, to be written."""
+    """The decision of a pass, before it is written."""
 
     job_ids: tuple[int, ...]
     limit_holders: tuple[tuple[int, int], ...]
     """(limit key, job) pairs."""
     spent: tuple[tuple[int, float, datetime], ...]
-    """Limit keys with a rate behind which somebody has not begun, what is left in each, and when. Written
-    even when nobody passes: what comes while they wait is lost, and the next pass must know."""
+    """(limit key, tokens left, moment), for limit keys with a rate and admitted jobs that no worker has
+    claimed. This is written even if the pass admits no job: tokens that come while such jobs wait are lost,
+    and the next pass must know."""
     again_at: datetime | None
 
 
 def written(limit_key_ids: Iterable[int]) -> str:
-    """The limit keys of a line as they are kept."""
+    """The limit keys of a line, as the store keeps them."""
     return ",".join(map(str, sorted(set(limit_key_ids))))
 
 
 def read(limit_keys: str) -> tuple[int, ...]:
-    """The limit keys of a line."""
+    """The limit keys of a line, from the text that the store keeps."""
     return tuple(map(int, limit_keys.split(",")))
 
 
 def states_of(rows: Iterable[Row]) -> dict[int, LimitKeyState]:
-    """Limit keys as they stand, by id."""
+    """The present state of limit keys, by id."""
     return {
         row["id"]: LimitKeyState(
             limit_key=_limit_key(row),
@@ -58,7 +59,7 @@ def states_of(rows: Iterable[Row]) -> dict[int, LimitKeyState]:
 def lines_of(
     rows: Mapping[int, str], limit_keys: Mapping[int, LimitKeyState], now: datetime
 ) -> list[WaitingLine]:
-    """Lines with their limit keys, which several may share."""
+    """Lines with their limit keys. Several lines may share a limit key."""
     for state in limit_keys.values():
         state.refill(now)
     return [
@@ -68,7 +69,7 @@ def lines_of(
 
 
 def decide(lines: Sequence[WaitingLine], limit_keys: Mapping[int, LimitKeyState], now: datetime) -> Passed:
-    """Let through whom there is room for."""
+    """Admit the jobs for which their limits have room."""
     ids = {id(state): limit_key_id for limit_key_id, state in limit_keys.items()}
     passed = admit(lines, MOST_ADMITTED)
     later = [moment for state in limit_keys.values() if (moment := state.next_token(now)) is not None]
@@ -85,7 +86,7 @@ def decide(lines: Sequence[WaitingLine], limit_keys: Mapping[int, LimitKeyState]
 
 
 def admission(lines: Sequence[WaitingLine], passed: Passed) -> Admission:
-    """What a pass answers."""
+    """The answer of a pass."""
     whole = len(lines) < MOST_LINES
     return Admission(
         admitted=len(passed.job_ids),
@@ -96,6 +97,6 @@ def admission(lines: Sequence[WaitingLine], passed: Passed) -> Admission:
 
 
 def distinct(limit_keys: Iterable[tuple[LimitKey, ...]]) -> tuple[list[tuple[LimitKey, ...]], list[LimitKey]]:
-    """Every combination that is there, and every limit key, each once."""
+    """Every combination of limit keys, and every limit key, each once."""
     combinations = list(dict.fromkeys(each for each in limit_keys if each))
     return combinations, list({(g.name, g.key): g for each in combinations for g in each}.values())

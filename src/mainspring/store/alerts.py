@@ -15,20 +15,21 @@ _note = reader(AlertNote, given=["alert"])
 
 
 class Alerts:
-    """What is wrong, and which notes about it were sent. One process at a time keeps it, under a lease;
-    should two think they are that one, neither writes what the other has written."""
+    """Alerts, and the notes about them. One process at a time writes them, under a lease. If two processes
+    both believe that they have the lease, neither writes what the other has written."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @reads
     async def standing(self) -> list[Alert]:
-        """Those that are not closed, also those of which no note was sent yet, oldest first."""
+        """Alerts that are not closed, also alerts without a sent note, oldest first."""
         return [_alert(row) for row in await self._database.fetch("standing_alerts")]
 
     async def mark_watch(self, *, restart: timedelta, outage: timedelta, at: Stamp) -> datetime:
-        """Say that a process watches now; answer since when one has, without a break longer than
-        `restart`. A break longer than `outage` in which nothing was counted either is put on record, once."""
+        """Record that a process watches now. The answer is the moment since which a process has watched,
+        without a break longer than `restart`. A break longer than `outage`, in which no process counted
+        anything, is put on record once."""
 
         async def work(tx: Transaction) -> datetime:
             await tx.fetch("note_gap", outage=outage, at=at)
@@ -38,7 +39,7 @@ class Alerts:
         return await self._database.within("mark_watch", work, durable=False)
 
     async def change(self, changes: Sequence[AlertChange], *, at: Stamp) -> int:
-        """Write moves and the notes that go with them; answer how many were not there already."""
+        """Write changes of alerts, and their notes; answer how many changes were new."""
 
         async def work(tx: Transaction) -> int:
             return sum([await _change(tx, change, at) for change in changes])
@@ -47,22 +48,22 @@ class Alerts:
 
     @reads
     async def due_notes(self, *, limit: int, at: Stamp) -> list[AlertNote]:
-        """Notes that are to be sent now, oldest first: new ones, those to be tried again, and those that
-        a process began to send and never finished."""
+        """Notes to be sent now, oldest first: new notes, notes to be tried again, and notes that a process
+        began to send and did not finish."""
         return await self._notes(await self._database.fetch("due_notes", limit=limit, at=at))
 
     async def begin_notes(
         self, note_ids: Sequence[int], *, batch: str, lasts: timedelta, at: Stamp
     ) -> list[int]:
-        """Say that these are being sent, as one message with this id; answer those that were still due.
-        If they are not ended for so long, they are due again."""
+        """Record that these notes are being sent, as one message with this id; answer the notes that were
+        still due. A note that is not ended within `lasts` is due again."""
         taken = await self._database.fetch(
             "begin_notes", ids=sorted(note_ids), batch=batch, lasts=lasts, at=at
         )
         return sorted(row["id"] for row in taken)
 
     async def end_notes(self, end: NoteEnd, *, at: Stamp) -> int:
-        """Say how the sending ended; answer how many were still under way as this message."""
+        """Record how the sending ended; answer how many notes were still being sent as this message."""
         ended = await self._database.fetch(
             "end_notes",
             ids=sorted(end.note_ids),
@@ -89,27 +90,28 @@ class Alerts:
 
     @reads
     async def get(self, alert_id: int) -> Alert | None:
-        """One of them."""
+        """One alert."""
         found = await self._database.fetch("alerts_by_id", ids=[alert_id])
         return _alert(found[0]) if found else None
 
     @reads
     async def notes(self, alert_id: int) -> list[AlertNote]:
-        """What was or will be said of one alert, oldest first."""
+        """The notes about one alert, sent or not, oldest first."""
         return await self._notes(await self._database.fetch("alert_notes", alert_id=alert_id))
 
     @reads
     async def undelivered_notes(self, *, limit: int) -> list[AlertNote]:
-        """Notes that did not get through at their last try, newest first."""
+        """Notes that could not be delivered at their last try, newest first."""
         return await self._notes(await self._database.fetch("undelivered_notes", limit=limit))
 
     async def acknowledge(self, alert_id: int, *, author: str, at: Stamp) -> bool:
-        """It is known: it is not repeated. False when it is not open, or acknowledged already."""
+        """Acknowledge an alert, so that its notes are not repeated. False when the alert is not open, or is
+        acknowledged already."""
         return await carried_out_alone(self._database, "ack_alert", bool, id=alert_id, author=author, at=at)
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop alerts that were closed so long ago, their notes, and which processes were lost before that;
-        answer how many alerts."""
+        """Delete alerts that were closed `keep` ago or earlier, their notes, and lost processes of that age;
+        answer how many alerts were deleted."""
 
         async def work(tx: Transaction) -> int:
             for statement in ("prune_notes", "prune_lost", "prune_gaps"):

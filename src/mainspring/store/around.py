@@ -1,4 +1,5 @@
-"""A store whose every call goes through one function: to be timed, recorded, or lost in a test."""
+"""A wrapper of a store that makes every call through one function. The function measures calls, records
+calls, or loses their answers in a test."""
 
 from __future__ import annotations
 
@@ -13,26 +14,26 @@ Method = Callable[..., Awaitable[Any]]
 
 
 class Around(Protocol):
-    """Makes one call of a store. `name` is the method's, behind its noun's: `leases.acquire`."""
+    """Makes one call of a store. `name` is the noun and the method: `leases.acquire`."""
 
     async def __call__(self, name: str, method: Method, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Answer what the method does, or something else."""
+        """Return the answer of the method, or another answer."""
 
 
 class Told(Protocol):
-    """Hears of every call when it is over."""
+    """Is called at the end of every call."""
 
     def __call__(self, call: str, seconds: float, *, error: BaseException | None) -> None: ...
 
 
 def around(store: Store, call: Around) -> Store:
-    """The same store, every method of which that awaits is made by `call`."""
+    """The same store, whose coroutine methods are called through `call`."""
     return cast("Store", _Around(store, "", call))
 
 
 def timed(store: Store, clock: Clock, told: Told) -> Store:
-    """The same store; `told` hears how long each call took, waiting for a connection included, and what it
-    raised."""
+    """The same store. At the end of each call, `told` gets how long the call took, including the wait for a
+    connection, and the error that it raised."""
 
     async def call(name: str, method: Method, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         began = clock.monotonic()
@@ -48,7 +49,7 @@ def timed(store: Store, clock: Clock, told: Told) -> Store:
 
 
 class _Around:
-    """Each method is wrapped when it is first asked for, and so is each noun."""
+    """The wrapper. It wraps each method and each noun at its first use."""
 
     def __init__(self, part: object, prefix: str, call: Around) -> None:
         self._part, self._prefix, self._call = part, prefix, call

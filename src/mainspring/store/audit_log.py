@@ -1,4 +1,5 @@
-"""The audit log: entries are appended one after the other, each tied to the one before, and never change.
+"""The audit log: entries are appended one after the other, and never change. Each entry contains the digest
+of the entry before.
 
 An order that is one transaction has one entry, which is committed in that transaction: `Signature`. All other
 entries are appended in transactions of their own: `AuditLog.append`.
@@ -25,9 +26,9 @@ from mainspring.waiting import whole
 T = TypeVar("T")
 
 START = bytes(32)
-"""The digest that the first entry is tied to."""
+"""The digest that comes before the first entry."""
 MOST = 500
-"""Entries in one transaction."""
+"""The number of entries in one transaction, at most."""
 _LAST = 2**63 - 1
 _KIND = b"mainspring act 1\n"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,12 +37,15 @@ _MICROSECOND = timedelta(microseconds=1)
 _entry = reader(AuditEntry, order=lambda row: row["order_id"])
 
 
-class AuditLog:
-    """Orders, refusals and how orders ended.
+_signature: ContextVar[Signature | None] = ContextVar("mainspring_signature", default=None)
 
-    Entries follow one another, so their commits do too, and each commit waits for the disk. Calls of one
-    process that wait at the same time share a transaction: one wait for the disk for all of them. Other
-    processes wait for the row of the last entry.
+
+class AuditLog:
+    """Orders, refusals and ends of orders.
+
+    Entries are committed one after the other, and each commit waits for the disk. Calls of one process that
+    wait at the same time share a transaction, so they wait for the disk once. Other processes wait for the
+    row of the last entry.
     """
 
     def __init__(self, database: Database) -> None:
@@ -50,7 +54,7 @@ class AuditLog:
         self._turn = asyncio.Lock()
 
     async def append(self, entries: Sequence[NewAuditEntry], *, at: Stamp) -> list[AuditEntry]:
-        """Append entries, in order. Durable on return."""
+        """Append entries, in order. They are durable on return."""
         if not entries:
             return []
         mine = _Waiting(entries, at)
@@ -60,22 +64,23 @@ class AuditLog:
                 if not mine.done.done():
                     await whole(self._append_with_others(mine))
         except asyncio.CancelledError:
-            with suppress(ValueError):  # another call has written it already
+            with suppress(ValueError):  # another call writes these entries already
                 self._waiting.remove(mine)
             if mine.done.done() and not mine.done.cancelled():
-                mine.done.exception()  # its caller has gone: asyncio must not log it
+                mine.done.exception()  # the caller was cancelled: asyncio must not log the error
             raise
         return await mine.done
 
     @reads
     async def find(self, which: AuditFilter) -> list[AuditEntry]:
-        """Orders and refusals, newest first. How an order ended is an entry of its own: `ends`."""
+        """Orders and refusals, newest first. The end of an order is a separate entry: see `ends`."""
         statement, params = _page(which)
         return [_entry(row) for row in await self._database.fetch(statement, **params)]
 
     @reads
     async def ends(self, order_ids: Sequence[int]) -> dict[int, AuditEntry]:
-        """The entries that say how these orders ended, by order. The end of a missing one is not known."""
+        """The entries about the ends of these orders, by order. If an order is missing, its end is not
+        known."""
         found = await self._database.fetch("audit_log_ends", ids=list(order_ids))
         return {row["order_id"]: _entry(row) for row in found}
 
@@ -105,7 +110,7 @@ class AuditLog:
             if len(group) == 1:
                 _fail(group, error)
                 return
-            # The database refuses one of them, and the others must not fail for it.
+            # The database refuses one of the calls. The other calls must not fail for this reason.
             for each in group:
                 try:
                     await self._write([each])
@@ -122,38 +127,27 @@ class AuditLog:
                 each.done.set_result(chained)
 
 
-class _Waiting:
-    """A call that waits for its entries to be written."""
-
-    def __init__(self, entries: Sequence[NewAuditEntry], at: Stamp) -> None:
-        self.entries, self.at = entries, at
-        self.done: asyncio.Future[list[AuditEntry]] = asyncio.get_running_loop().create_future()
-
-
 class Signature:
-    """The entry of an order that one transaction carries out. It is the last thing that this transaction
-    writes: other orders wait for the row of the last entry until the transaction ends, and a transaction that
-    has this row must not wait for any other."""
+    """The entry of an order that one transaction carries out. The transaction writes this entry last: other
+    orders wait for the row of the last entry until the transaction ends, and a transaction that has this row
+    must not wait for another."""
 
     def __init__(self, entry: Callable[[Any], NewAuditEntry], at: Stamp) -> None:
         self._entry, self._at = entry, at
         self.written = False
-        """Whether the last transaction wrote it."""
+        """Whether the last transaction wrote the entry."""
         self.committed = False
         """Whether that transaction is known to be committed."""
 
     async def write(self, tx: Transaction, answer: object) -> None:
-        """Append the entry of the order that this transaction answers so."""
+        """Append the entry of an order with this answer."""
         await _appended(tx, [([self._entry(answer)], self._at)])
         self.written = True
 
 
-_signature: ContextVar[Signature | None] = ContextVar("mainspring_signature", default=None)
-
-
 @contextmanager
 def signed_with(signature: Signature) -> Iterator[None]:
-    """The transaction of the order that is carried out inside it writes this entry."""
+    """Inside it, the transaction of the order writes this entry."""
     token = _signature.set(signature)
     try:
         yield
@@ -162,7 +156,7 @@ def signed_with(signature: Signature) -> Iterator[None]:
 
 
 def signature() -> Signature | None:
-    """What the transaction of an order has to write; None where no order is to be on record."""
+    """The entry that the transaction of an order has to write; None where there is no entry to write."""
     return _signature.get()
 
 
@@ -175,8 +169,8 @@ async def carried_out(
     outcome: Callable[[T], object] = lambda answer: answer,
 ) -> T:
     """Do the work of an order as `Database.within` does, with the order's entry in the same transaction.
-    `outcome` is what the order answers; where that is nothing (None, False, 0, empty), nothing was changed,
-    and no entry is written."""
+    `outcome` gives the answer of the order. An answer of None, False, 0 or an empty list means that nothing
+    was changed: then no entry is written."""
     entry = signature()
     if entry is None:
         return await database.within(what, work, nested=nested)
@@ -196,7 +190,7 @@ async def carried_out(
 async def carried_out_alone(
     database: Database, statement: str, read: Callable[[Sequence[Row]], T], **params: object
 ) -> T:
-    """The same for an order that is one statement; `read` makes its answer of the rows."""
+    """The same for an order that is one statement; `read` makes the answer from the rows."""
     if signature() is None:
         return read(await database.fetch(statement, **params))
 
@@ -206,24 +200,9 @@ async def carried_out_alone(
     return await carried_out(database, statement, work)
 
 
-async def _appended(
-    tx: Transaction, groups: Sequence[tuple[Sequence[NewAuditEntry], Stamp]]
-) -> list[list[AuditEntry]]:
-    """Append these entries behind the last one."""
-    written: list[list[AuditEntry]] = []
-    [head] = await tx.fetch("lock_head")
-    last, digest = head["id"], head["digest"]
-    for entries, at in groups:
-        written.append(_chained(last, digest, entries, at or moment(head["now"])))
-        last, digest = written[-1][-1].id, written[-1][-1].digest
-    await tx.each("append_audit_log", [_params(entry) for entries in written for entry in entries])
-    await tx.fetch("move_head", id=last, digest=digest)
-    return written
-
-
 def digest_of(previous: bytes, entry: AuditEntry) -> bytes:
-    """What an entry's digest must be after this one. A JSON array of all its fields, in the order of the
-    class, is the one way to write it: no two entries read the same."""
+    """The digest of an entry that comes after the digest `previous`. The text is a JSON array of all fields
+    in the order of the class, so two different entries never have the same text."""
     written = msgspec.json.encode(
         (
             entry.id,
@@ -242,8 +221,31 @@ def digest_of(previous: bytes, entry: AuditEntry) -> bytes:
     return hashlib.sha256(_KIND + previous + written).digest()
 
 
+class _Waiting:
+    """A call that waits for its entries to be written."""
+
+    def __init__(self, entries: Sequence[NewAuditEntry], at: Stamp) -> None:
+        self.entries, self.at = entries, at
+        self.done: asyncio.Future[list[AuditEntry]] = asyncio.get_running_loop().create_future()
+
+
+async def _appended(
+    tx: Transaction, groups: Sequence[tuple[Sequence[NewAuditEntry], Stamp]]
+) -> list[list[AuditEntry]]:
+    """Append these entries after the last entry."""
+    written: list[list[AuditEntry]] = []
+    [head] = await tx.fetch("lock_head")
+    last, digest = head["id"], head["digest"]
+    for entries, at in groups:
+        written.append(_chained(last, digest, entries, at or moment(head["now"])))
+        last, digest = written[-1][-1].id, written[-1][-1].digest
+    await tx.each("append_audit_log", [_params(entry) for entries in written for entry in entries])
+    await tx.fetch("move_head", id=last, digest=digest)
+    return written
+
+
 def _chained(last_id: int, digest: bytes, entries: Sequence[NewAuditEntry], at: datetime) -> list[AuditEntry]:
-    """New entries as they follow the last one."""
+    """New entries with their numbers and digests, after the last entry."""
     chained: list[AuditEntry] = []
     for number, new in enumerate(entries, start=last_id + 1):
         loose = AuditEntry(id=number, at=at, digest=b"", **msgspec.structs.asdict(new))
@@ -265,7 +267,7 @@ def _params(entry: AuditEntry) -> dict[str, object]:
 
 
 def _page(which: AuditFilter) -> tuple[str, dict[str, object]]:
-    """The statement that answers a page by its narrowest index, and its parameters."""
+    """The statement that reads a page with the most selective index, and its parameters."""
     page: dict[str, object] = {"before": which.before or _LAST, "limit": which.limit}
     if which.object is not None:
         return "audit_log_of_object", {

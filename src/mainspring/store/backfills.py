@@ -13,9 +13,9 @@ from mainspring.store.database import Database, Row, Stamp, Transaction, reads
 from mainspring.store.rows import moment, reader
 
 BATCH = 100
-"""Jobs made for one backfill in one transaction, at most."""
+"""The number of jobs that one transaction makes for one backfill, at most."""
 MOST_ACTIVE = 100
-"""Backfills looked at in one pass."""
+"""The number of backfills that one pass reads, at most."""
 
 _schedule = msgspec.json.Decoder(Schedule)
 
@@ -43,7 +43,7 @@ class Backfills:
         self._database = database
 
     async def add(self, backfill: NewBackfill, *, at: Stamp) -> int:
-        """Put a backfill on record with all its slots; answer its id."""
+        """Write a backfill with all its slots; answer its id."""
 
         async def work(tx: Transaction) -> int:
             [row] = await tx.fetch(
@@ -74,8 +74,8 @@ class Backfills:
         return await carried_out(self._database, "add_backfill", work)
 
     async def advance(self, *, at: Stamp) -> Advance:
-        """Make jobs of the next slots of every active backfill, as many as may be live at once, each with its
-        row of the ledger in the same transaction. A backfill that has no slot and no job left ends."""
+        """Make jobs for the next slots of every active backfill, as many as may be live at once. The row in
+        the ledger is written in the same transaction. A backfill without slots and live jobs ends."""
         active = await self._database.relaxed("active_backfills", limit=MOST_ACTIVE)
         made = 0
         for row in active:
@@ -88,15 +88,14 @@ class Backfills:
         return Advance(active=len(active), made=made)
 
     async def cancel(self, backfill_id: int, *, author: str, at: Stamp) -> bool:
-        """Make no more jobs of it; the jobs there are go on. False when it is not active."""
+        """Make no more jobs for this backfill. Its live jobs go on. False when the backfill is not active."""
         return await carried_out_alone(
             self._database, "end_backfill", bool, id=backfill_id, cancelled_by=author, at=at
         )
 
     @reads
     async def all(self, *, limit: int, schedule: str | None = None) -> list[Backfill]:
-        """Newest first. Of one schedule those that are active are there, however many newer ones there
-        are."""
+        """Backfills, newest first. For one schedule, the active backfills are always included."""
         found = await self._database.fetch("backfills", id=None, schedule=schedule, limit=limit)
         return [_backfill(row) for row in found]
 
@@ -108,7 +107,7 @@ class Backfills:
 
     @reads
     async def jobs(self, schedule_ids: Sequence[int], *, start: datetime) -> list[BackfillJob]:
-        """Jobs that backfills made of slots of these schedules, from `start` on."""
+        """Jobs that backfills made for slots of these schedules, from `start` on."""
         found = await self._database.fetch("backfill_jobs", schedule_ids=list(schedule_ids), start=start)
         return [_job(row) for row in found]
 
@@ -116,7 +115,7 @@ class Backfills:
 async def _advance(tx: Transaction, backfill_id: int, at: Stamp) -> int:
     taken = await tx.fetch("take_backfill", id=backfill_id)
     if not taken:
-        return 0  # it has ended, or another scheduler advances it
+        return 0  # the backfill has ended, or another scheduler advances it
     [backfill] = taken
     pending = await tx.fetch("pending_slots", backfill_id=backfill_id, limit=BATCH)
     if not pending and backfill["live"] == 0:
@@ -132,7 +131,8 @@ async def _advance(tx: Transaction, backfill_id: int, at: Stamp) -> int:
 
 
 async def _run(tx: Transaction, backfill: Row, slot: Row, at: Stamp) -> int:
-    """Make the job of a slot, unless another job has been made of it since it was planned."""
+    """Make the job of a slot, unless another job has been made for the slot since the backfill was
+    planned."""
     [row] = await tx.fetch("next_job_id")
     which = {"schedule_id": slot["schedule_id"], "slot_at": moment(slot["slot_at"])}
     ours = await tx.fetch(

@@ -18,8 +18,8 @@ class Calendars:
         self._database = database
 
     async def put(self, calendars: Sequence[StoredCalendar]) -> None:
-        """Keep these versions. One that is there already is left as it is."""
-        for each in calendars:  # one statement each: it is repeated where its answer is lost
+        """Write these versions. A version that exists already is not changed."""
+        for each in calendars:  # one statement each: it is repeated if its answer is lost
             await self._database.fetch(
                 "put_calendar", name=each.name, version=each.version, definition=each.definition
             )

@@ -1,4 +1,4 @@
-"""What both dialects write the same way: small numbers for words, and a few fixed values. Never reuse one."""
+"""Numbers for words, and fixed values, which both dialects write. A number must never be used again."""
 
 from __future__ import annotations
 
@@ -57,35 +57,36 @@ ROOT_VERDICT = {
     WorkflowState.FAILED: VERDICT_CODE[Verdict.DEAD],
     WorkflowState.CANCELLED: VERDICT_CODE[Verdict.CANCELLED],
 }
-"""How the job of a workflow ends with it."""
+"""The verdict of a workflow's own job, by the state of the workflow."""
 
 CODE = "code"
-"""The author of what an app declares."""
+"""The author of schedules that an app declares."""
 COALESCE = timedelta(seconds=-1)
-"""A spec's catch-up where the newest missed slot stands for all."""
+"""The catch-up of a spec that combines all missed slots in the newest."""
 UNBOUNDED = timedelta(days=365_000)
-"""A catch-up that has no bound: longer than any that can be said. Not NULL, for it is part of a unique key,
-and a process of an earlier version that reads it does the right thing with it."""
+"""A catch-up without a bound: longer than any value that a user can set. It is not NULL, because it is part
+of a unique key, and because a process of an earlier version can use the value."""
 AWAITING = datetime(9996, 1, 1, tzinfo=UTC)
-"""When a job is due that waits for an event, for however long."""
+"""The `run_at` of a job that waits for an event without a time limit."""
 LIMITED = datetime(9998, 1, 1, tzinfo=UTC)
-"""When a job is due that waits for its limits."""
+"""The `run_at` of a job that waits for its limits."""
 PARKED = datetime(9997, 1, 1, tzinfo=UTC)
-"""When the job of a workflow is due that has been started: it ends with the workflow."""
+"""The `run_at` of a workflow's own job after the workflow has started: the job ends with the workflow."""
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
-"""When a job is due that waits for the jobs before it."""
+"""The `run_at` of a job that waits for the jobs before it."""
 
 
 def spec_catch_up(schedule: NewSchedule) -> timedelta:
-    """How old a missed slot may be to be opened for itself; COALESCE where the newest stands for all."""
+    """The age up to which a missed slot is opened separately; COALESCE where all missed slots are combined in
+    the newest."""
     return catch_up_code(schedule.catch_up) if schedule.misfire is Misfire.ALL else COALESCE
 
 
 def catch_up_code(catch_up: timedelta | None) -> timedelta:
-    """A schedule's catch-up as it is written."""
+    """The catch-up of a schedule, as the store keeps it."""
     return UNBOUNDED if catch_up is None else catch_up
 
 
 def catch_up_read(code: timedelta) -> timedelta | None:
-    """And as it is read, of a schedule or a spec."""
+    """The catch-up of a schedule or a spec, from the value that the store keeps."""
     return None if code in (UNBOUNDED, COALESCE) else code

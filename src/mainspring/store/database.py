@@ -1,7 +1,7 @@
-"""The seam between what is written once and the two dialects: named statements in transactions.
+"""The interface of a dialect: named statements in transactions.
 
-A transaction is a callback, so that SQLite can run it on its one writer thread without waiting. In it, only
-the transaction's own methods may be awaited.
+A transaction is a callback, so that SQLite can run it on its one writer thread without waiting. The callback
+may await only the methods of the transaction.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 T = TypeVar("T")
 
 Stamp = datetime | None
-"""The moment of a call: the clock's. None means that the database's own clock decides."""
+"""The moment of a call, from the caller's clock. None means that the clock of the database decides."""
 N = TypeVar("N", bound="Noun")
 P = ParamSpec("P")
 _MARK = "only_reads"
 
 
 class Row(Protocol):
-    """What a statement answers. Times, flags, lists and JSON are as the dialect keeps them: `rows` reads
-    them."""
+    """A row of an answer. Times, flags, lists and JSON are as the dialect keeps them: `rows` reads them."""
 
     def __getitem__(self, column: str, /) -> Any: ...
 
 
 class Transaction(Protocol):
-    """Statements that happen together or not at all. `at` stands for `:now`: the stamp, or else the moment at
-    which the transaction began, by the database's clock."""
+    """Statements that happen together or not at all. `at` is the value of `:now`: the stamp, or else the
+    moment when the transaction began, by the clock of the database."""
 
     async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
         """Run one statement and answer its rows."""
@@ -37,26 +36,25 @@ class Transaction(Protocol):
     async def each(
         self, statement: str, sets: Sequence[Mapping[str, object]], **params: object
     ) -> Sequence[Row]:
-        """Run a statement for each of these sets of parameters, which all have the same names, and answer the
-        rows of all; none, when there are none. On PostgreSQL each name is bound to the array of its
-        values."""
+        """Run a statement for each of these sets of parameters, and answer the rows of all. All sets have the
+        same names. On PostgreSQL each name is bound to the array of its values."""
 
     async def script(self, text: str) -> None:
-        """Run a text of several statements, as migrations are, however long it takes."""
+        """Run a text of several statements, such as a migration, without a time limit."""
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
-        """Say that so many jobs may be due once the transaction has committed; `earlier` where some of them
-        may be due before jobs that were claimed already."""
+        """Record that so many jobs may be due when the transaction has committed. `earlier` says that some of
+        these jobs may be due before jobs that were claimed already."""
 
 
 class Database(Protocol):
-    """Where statements run. A statement alone is a transaction of its own."""
+    """Runs statements. A statement outside of `within` is a separate transaction."""
 
     async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
-        """Run one statement and answer its rows. What it wrote is durable on return."""
+        """Run one statement and answer its rows. Its writes are durable on return."""
 
     async def relaxed(self, statement: str, **params: object) -> Sequence[Row]:
-        """The same for what may be lost if the server, or the machine of an SQLite file, crashes."""
+        """The same for writes that may be lost if the server, or the machine of an SQLite file, crashes."""
 
     async def each(
         self,
@@ -66,10 +64,10 @@ class Database(Protocol):
         durable: bool = True,
         **params: object,
     ) -> Sequence[Row]:
-        """As of a transaction that does nothing else."""
+        """As `Transaction.each`, in a transaction that does nothing else."""
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
-        """As of a transaction, after a statement alone."""
+        """As `Transaction.hint`, after a statement outside of a transaction."""
 
     async def within(
         self,
@@ -79,21 +77,22 @@ class Database(Protocol):
         durable: bool = True,
         nested: bool = False,
     ) -> T:
-        """Do the work with a `Transaction`, as a whole or not at all; on return it is as durable as `fetch`
-        or, unless `durable`, as `relaxed`. It may be done again from its beginning, when nothing of it has
-        happened. `nested` is for work that, on PostgreSQL, asks other sessions meanwhile: for names, ids or
-        definitions."""
+        """Do the work with a `Transaction`, completely or not at all. On return the work is as durable as
+        `fetch`, or, without `durable`, as `relaxed`. The work may be called again from its beginning if
+        nothing of it has happened. `nested` is for work that, on PostgreSQL, uses other sessions meanwhile:
+        for names, ids or definitions."""
 
     async def reading(self, what: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
-        """The same for work that only reads. SQLite does it beside whoever writes, and shows it one moment of
-        the database; on PostgreSQL each statement sees what has been committed by then."""
+        """The same for work that only reads. On SQLite a writer does not block this work, and the work sees
+        one snapshot of the database. On PostgreSQL each statement sees all that is committed when the
+        statement begins."""
 
     def renamed(self, identity: str) -> None:
-        """The database has this id now: what this process has learnt of it may no longer be so."""
+        """Note that the database has this id now. Values that this process has cached may be wrong from now
+        on."""
 
     async def left_out(self, error: Exception) -> bool:
-        """Whether rows that cannot be read were in the way of a call that ended with this error, and have
-        been moved out of it."""
+        """Whether rows that cannot be read may be the cause of this error, and have been set aside."""
 
 
 class Noun(Protocol):
@@ -106,8 +105,8 @@ class Noun(Protocol):
 def reads(
     method: Callable[Concatenate[N, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[N, P], Coroutine[Any, Any, T]]:
-    """A method that changes nothing. Where it meets a row that cannot be read, the row is moved away, and the
-    method is called again."""
+    """Mark a method that changes nothing. If the method reads a row that cannot be read, the row is set
+    aside, and the method is called again."""
 
     @functools.wraps(method)
     async def call(self: N, /, *args: P.args, **kwargs: P.kwargs) -> T:

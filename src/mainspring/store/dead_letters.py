@@ -1,4 +1,4 @@
-"""Dead letters: jobs that are not tried again. They leave only by replay and purge."""
+"""Dead letters: jobs that are not retried. Only a replay or a purge removes a dead letter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _name = reader(JobName)
 
 
 class DeadLetters:
-    """Jobs that ended without success, with every error that they reported."""
+    """Jobs that ended without success, with every error that their runs reported."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -39,12 +39,12 @@ class DeadLetters:
 
     @reads
     async def names(self, job_ids: Sequence[int]) -> list[JobName]:
-        """Task and queue of those of these jobs that are dead letters."""
+        """Task and queue of each of these jobs that is a dead letter."""
         return [_name(row) for row in await self._database.fetch("dead_names", ids=list(job_ids))]
 
     async def edit(self, job_id: int, *, payload: bytes, expected: bytes, note: Failure, at: Stamp) -> bool:
-        """Give a dead letter other arguments, if it still has those expected; they stay on record as a
-        run with verdict `edited` and this note."""
+        """Give a dead letter other arguments, if it still has the expected arguments. The old arguments stay
+        on record as a run with verdict `edited` and this note."""
         return await carried_out_alone(
             self._database,
             "edit_dead",
@@ -57,8 +57,8 @@ class DeadLetters:
         )
 
     async def replay(self, job_ids: Sequence[int], *, at: Stamp) -> list[int]:
-        """Put dead jobs back into their queue under the same id, with all attempts restored and
-        without a deadline; answer the ids that were."""
+        """Put dead letters back into their queues under the same id, with all attempts restored and without a
+        deadline; answer the ids of these jobs."""
 
         def read(rows: Sequence[Row]) -> list[int]:
             back = {row["id"] for row in rows}

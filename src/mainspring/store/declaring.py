@@ -1,5 +1,5 @@
-"""What both dialects do besides SQL when schedules are declared or changed: which of them differ, in which
-order they are written, and what was due before."""
+"""Declaration of schedules: which schedules differ from the store, the order in which they are written, and
+the slots that were due before a change. This part has no SQL, and both dialects share it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ from mainspring.triggers.codec import Calendars, calendar_of, decode
 from mainspring.triggers.misfire import open_overdue
 
 Expected = Mapping[str, Schedule | None]
-"""By name, what the caller has read and wants to stand as it was; None for what must not be there."""
+"""By name, the schedules as the caller has read them. A write fails if a schedule has changed since then.
+None means that there must be no such schedule."""
 BATCH = 500
-"""Schedules compared in one read and written in one transaction: whoever waits for it does not wait long."""
+"""The number of schedules that one read compares and one transaction writes. Other callers wait for a short
+time only."""
 MOST_DUE = 2000
-"""Slots decided in one transaction before a change; where more are due, it is done in several."""
+"""The number of slots that one transaction decides before a change. If more slots are due, several
+transactions decide them."""
 NO_BREAKER = 2**31 - 1
-"""Live jobs that trip the circuit breaker at a change: nobody's, for it is somebody's wish, and no flood."""
+"""The limit of live jobs for the circuit breaker at a change: no limit, because an operator or the code asked
+for the change."""
 _SAID = tuple(
     field
     for field in NewSchedule.__struct_fields__
@@ -34,15 +38,15 @@ _SAID = tuple(
 
 
 class Said(Value, frozen=True, kw_only=True):
-    """A schedule as somebody says it is to be."""
+    """A schedule as the caller declares it."""
 
     new: NewSchedule
     limit_set_id: int | None
-    """Where its jobs wait for the limits it names."""
+    """The line in which its jobs wait for their limits."""
 
     def differs(self, standing: Schedule | None, *, by_hand: bool) -> bool:
-        """Whether it has to be written: it is not there, or not as it is said to be. Code leaves alone what
-        somebody has edited."""
+        """Whether the schedule has to be written: it is not in the store, or it is not as declared. Code does
+        not change a schedule that an operator has edited."""
         if standing is None:
             return True
         if standing.edited and not by_hand:
@@ -53,16 +57,17 @@ class Said(Value, frozen=True, kw_only=True):
 
 
 def batches(schedules: Sequence[NewSchedule], expected: Expected | None) -> Iterator[list[NewSchedule]]:
-    """By name, each name once: two processes that declare the same write it in one order. What somebody
-    expects to find is written whole or not at all."""
+    """Schedules by name, each name once. So two processes that declare the same schedules write them in one
+    order. If the caller passes `expected`, all schedules are in one batch, which is written completely or not
+    at all."""
     ordered = [each for _, each in sorted({each.name: each for each in schedules}.items())]
     size = max(len(ordered), 1) if expected else BATCH
     return (ordered[start : start + size] for start in range(0, len(ordered), size))
 
 
 def refuse_outdated(expected: Expected, found: Mapping[str, tuple[int, int]]) -> None:
-    """Raise Outdated unless each is what its reader saw. Found are ids and versions: a schedule that
-    was deleted and made anew may have the same version, but never the same id."""
+    """Raise Outdated unless each schedule is as the caller has read it. `found` has ids and versions: a
+    schedule that was deleted and made again may have the same version, but never the same id."""
     for name, read in expected.items():
         if read is None and name in found:
             raise Outdated("schedule", name, "there is one of that name by now")
@@ -79,7 +84,7 @@ def refuse_outdated(expected: Expected, found: Mapping[str, tuple[int, int]]) ->
 
 
 def named_change(change: Change, schedule: Schedule) -> Change:
-    """What brought a version; the first one of a schedule that was written is its creation."""
+    """The kind of change that made a version. The first version of a schedule is its creation."""
     return Change.CREATED if change is Change.CHANGED and schedule.version == 1 else change
 
 
@@ -90,11 +95,11 @@ class Changing(Value, frozen=True, kw_only=True):
     spec_id: int
     active_from: datetime
     skip: Skipped | None = None
-    """Why what is due makes no job, where the change is an order to stop."""
+    """Why slots that are due make no job, where the change is an order to stop."""
 
 
 class OpenFiring(Value, frozen=True, kw_only=True):
-    """A slot that has been opened, and the schedules that it has not reached yet."""
+    """An opened slot, and the range of schedules that have not fired it yet."""
 
     opening: Opening
     last_id: int
@@ -102,27 +107,27 @@ class OpenFiring(Value, frozen=True, kw_only=True):
 
 
 class Due(Value, frozen=True, kw_only=True):
-    """A slot that is due for one schedule and nobody has decided."""
+    """A slot that is due for one schedule and is not decided yet."""
 
     schedule: Changing
     opening: Opening
 
     @property
     def skip(self) -> Skipped | None:
-        """Why no job is made of it; None where the schedule decides for itself."""
+        """Why no job is made for the slot; None where the policies of the schedule decide."""
         return self.opening.skip or self.schedule.skip
 
 
 class Arrears(Value, frozen=True, kw_only=True):
-    """What is to be decided before a change."""
+    """The slots to be decided before a change."""
 
     rounds: tuple[tuple[Due, ...], ...]
-    """In each round one slot of a schedule at most, and its slots in order."""
+    """Each round has at most one slot of a schedule. The rounds have the slots of a schedule in order."""
     whole: bool
-    """Whether that is all; otherwise the rest follows in another transaction."""
+    """Whether these are all slots; otherwise another transaction decides the rest."""
 
     def active_from(self, now: datetime) -> dict[int, datetime]:
-        """From when on the slots of each schedule are still to be decided, by id."""
+        """The moment after which the slots of each schedule are not decided yet, by id."""
         last = {due.schedule.id: due.opening.slot_at for each in self.rounds for due in each}
         return {key: now if self.whole else last[key] for key in sorted(last)}
 
@@ -134,8 +139,8 @@ def arrears(
     calendars: Sequence[StoredCalendar],
     now: datetime,
 ) -> Arrears:
-    """What these schedules have had until `now` and nobody has decided: first what has been opened, then what
-    would be opened at this moment."""
+    """The slots of these schedules until `now` that are not decided yet: first slots that are open, then
+    slots that a scheduler would open at this moment."""
     opened = defaultdict(list)
     for fire in sorted(fires, key=lambda each: each.opening.slot_at):
         opened[fire.opening.spec_id].append(fire)
@@ -169,7 +174,7 @@ def arrears(
 
 
 def names_calendar(specs: Iterable[Spec]) -> bool:
-    """Whether a trigger of them names a calendar."""
+    """Whether a trigger of these specs names a calendar."""
     for spec in specs:
         with suppress(UsageError):
             if calendar_of(spec.trigger) is not None:
@@ -178,7 +183,7 @@ def names_calendar(specs: Iterable[Spec]) -> bool:
 
 
 def _ahead(spec: Spec, calendars: Calendars, begin: datetime, now: datetime) -> Iterator[Opening]:
-    """What is due of a spec later than `begin`."""
+    """The slots of a spec that are due, later than `begin`."""
     try:
         trigger = decode(spec.trigger, calendars)
     except UsageError:  # written by a newer version, perhaps

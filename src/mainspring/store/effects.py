@@ -1,4 +1,5 @@
-"""What handlers do once and no more: in transactions of ours or of their own, and as recorded steps."""
+"""Effects: work that handlers do exactly once, in transactions of the store or of their own, and as recorded
+steps."""
 
 from __future__ import annotations
 
@@ -19,21 +20,21 @@ _checkpoint = reader(Checkpoint)
 
 
 class Errand(Protocol[T_co]):
-    """Work to be done on a connection of the caller's own, inside the transaction it is in. Whether it
-    happens is decided by that transaction. `tx` is what the caller calls its connection."""
+    """Work on a connection of the caller's own, inside the caller's transaction. This transaction decides
+    whether the work happens. `tx` is the connection of the caller."""
 
     def run(self, tx: object) -> T_co:
-        """Do it on a connection that blocks."""
+        """Do the work on a blocking connection."""
 
     async def arun(self, tx: object) -> T_co:
-        """Do it on a connection that is awaited."""
+        """Do the work on an async connection."""
 
 
 class Borrower(Protocol):
-    """What a store can do on callers' own connections. Nothing is opened for it."""
+    """The calls of a store on callers' own connections. It opens no connection."""
 
     def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> Errand[list[int]]:
-        """As Queue.insert. Workers are hinted when the transaction commits."""
+        """As Queue.insert. Workers get a hint when the transaction commits."""
 
     def settle(self, settlement: Settlement, *, at: Stamp) -> Errand[bool]:
         """As Queue.settle; False when the claim named is no longer the job's."""
@@ -46,27 +47,27 @@ class Borrower(Protocol):
 
 
 class Loan(Protocol):
-    """A connection of the store's, in a transaction, for a handler to write into. It ends with `commit`
-    or `rollback`."""
+    """A connection of the store in a transaction, lent to a handler for its writes. The loan ends with
+    `commit` or `rollback`."""
 
     @property
     def connection(self) -> object:
-        """What the handler is given; it may also be passed as `tx`."""
+        """The connection for the handler. The handler may also pass it as `tx`."""
 
     async def commit(self, settlement: Settlement, *, at: Stamp) -> bool:
-        """Write how the run ended and commit it with whatever the handler wrote, durable on return. False,
-        and nothing of all that remains, when the claim named is no longer the job's. Any error but
-        AnswerLost means that nothing remains."""
+        """Write how the run ended, and commit it together with the writes of the handler. The commit is
+        durable on return. False, and nothing is written, when the claim named is no longer the job's. Any
+        error except AnswerLost means that nothing is written."""
 
     async def rollback(self) -> None:
-        """Nothing that was written remains."""
+        """Undo all writes."""
 
     async def committed(self, settlement: Settlement, lost: AnswerLost) -> bool:
-        """Whether a commit whose answer was lost has happened; that cannot change any more."""
+        """Whether a commit whose answer was lost has happened. The answer cannot change after this call."""
 
 
 class Lender(Protocol):
-    """What each dialect does in its own way."""
+    """Transactions for handlers, which each dialect makes in its own way."""
 
     @property
     def borrower(self) -> Borrower:
@@ -77,7 +78,7 @@ class Lender(Protocol):
 
 
 class Effects:
-    """What handlers do once and no more."""
+    """Work that handlers do exactly once."""
 
     def __init__(self, database: Database, lender: Lender) -> None:
         self._database, self._lender = database, lender
@@ -106,13 +107,13 @@ class Effects:
         )
 
     async def record_step(self, claim: Claim, name: str, *, value: bytes | None = None, at: Stamp) -> bool:
-        """Record a step as done, with what it answered; False, and nothing changes, when the claim is no
-        longer the job's, or the step is on record already. Durable on return."""
+        """Record a step as done, with its answer. False, and nothing changes, when the claim is no longer the
+        job's, or the step is on record already. The record is durable on return."""
         return bool(await self._database.fetch("record_step", **step_of(claim, name, value), at=at))
 
     async def prune(self, *, before: datetime, limit: int) -> int:
-        """Drop older steps of jobs that are on record no more, so many jobs at a time; answer how many
-        steps went."""
+        """Delete older steps of jobs that are not on record any more, `limit` jobs at a time; answer how many
+        steps were deleted."""
         gone = after = 0
         while page := await self._database.fetch("old_steps", after=after, before=before, limit=limit):
             ids = [row["job_id"] for row in page]

@@ -1,7 +1,8 @@
 """Events, and the jobs that wait for them.
 
-A job begins to wait when it is settled as SNOOZED with `awaits`. On PostgreSQL, whoever sends an event and
-whoever begins to wait for it lock the same row of `events`, so that one of them sees what the other did.
+A job begins to wait when it is settled as SNOOZED with `awaits`. On PostgreSQL, the sender of an event and a
+job that begins to wait for it lock the same row of `events`, so that one of the two transactions sees the
+other.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from mainspring.store.database import Database, Stamp, Transaction, reads
 
 
 class Events:
-    """What jobs wait for."""
+    """Events that jobs wait for."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def send(self, event: Event, *, at: Stamp) -> bool:
-        """Keep an event, and make the jobs due that wait for it; False, and nothing changes, when there is
-        one of that name for the same job already, or for all jobs. Durable on return. A job that begins to
-        wait meanwhile is made due, or its settlement finds the event."""
+        """Write an event, and make the jobs due that wait for it. False, and nothing changes, when an event
+        of that name for the same job, or for all jobs, exists already. The event is durable on return. A job
+        that begins to wait meanwhile is made due, or its settlement finds the event."""
 
         async def work(tx: Transaction) -> bool:
             place = {"job_id": event.job_id, "name": event.name}
@@ -45,19 +46,19 @@ class Events:
 
     @reads
     async def get(self, job_id: int, name: str) -> bytes | None:
-        """What was sent to this job, or else to all jobs; None when nothing was."""
+        """The payload of the event for this job, or else for all jobs; None without an event."""
         found = await self._database.fetch("event", job_id=job_id, name=name)
         return found[0]["payload"] if found else None
 
     @reads
     async def awaited(self, job_ids: Sequence[int]) -> dict[int, str]:
-        """Which event each of these jobs waits for; jobs that wait for none are left out."""
+        """The event that each of these jobs waits for; jobs that wait for no event are left out."""
         found = await self._database.fetch("awaited", ids=list(job_ids))
         return {row["job_id"]: row["name"] for row in found}
 
     async def prune(self, *, before: datetime, limit: int) -> int:
-        """Drop older events of jobs that are on record no more, older events for all jobs, and waits that
-        have ended, so many rows at a time; answer how many went."""
+        """Delete older events of jobs that are not on record any more, older events for all jobs, and waits
+        that have ended, `limit` rows at a time; answer how many were deleted."""
         gone = after = 0
         while page := await self._database.fetch("old_events", after=after, before=before, limit=limit):
             ids = [row["job_id"] for row in page]

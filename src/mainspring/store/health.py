@@ -1,4 +1,4 @@
-"""How the store is: what stands out in it, how its database does, and rows that cannot be read."""
+"""Health of the store: the facts for alerts, the state of the database, and rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,22 @@ from mainspring.store.migrations import Schema
 from mainspring.store.rows import maybe_moment, moment, reader
 
 LOOK_AGAIN = 10.0
-"""Seconds after a look that found nothing: the trouble is another, and a look reads whole tables."""
+"""Seconds of pause after a search that found nothing: the error has another cause, and a search reads whole
+tables."""
+HERD = 50
+"""The number of overdue schedules of one burst that are named, at most."""
+OF_LISTS: dict[str, tuple[Rule, ...]] = {
+    "overdue": (Rule.MISSED,),
+    "dropped": (Rule.SLOTS_DROPPED,),
+    "expected": (Rule.LATE_START, Rule.LATE_FINISH),
+    "stale": (Rule.LATE_START,),
+    "waiting": (Rule.OLDEST_WAITING, Rule.NO_WORKER),
+    "lost": (Rule.PROCESS_LOST,),
+    "died": (Rule.FAILED,),
+    "failing": (Rule.FAILING,),
+    "retrying": (Rule.RETRYING,),
+}
+"""The rules that have more than the list names, if the list was cut."""
 
 _log = logging.getLogger("mainspring")
 _process = reader(ProcessInfo)
@@ -57,25 +72,11 @@ _died = reader(Died)
 _retrying = reader(Retrying)
 _gap = reader(Outage)
 unreadable_row = reader(UnreadableRow)
-HERD = 50
-"""Schedules of one burst that are named as overdue."""
-OF_LISTS: dict[str, tuple[Rule, ...]] = {
-    "overdue": (Rule.MISSED,),
-    "dropped": (Rule.SLOTS_DROPPED,),
-    "expected": (Rule.LATE_START, Rule.LATE_FINISH),
-    "stale": (Rule.LATE_START,),
-    "waiting": (Rule.OLDEST_WAITING, Rule.NO_WORKER),
-    "lost": (Rule.PROCESS_LOST,),
-    "died": (Rule.FAILED,),
-    "failing": (Rule.FAILING,),
-    "retrying": (Rule.RETRYING,),
-}
-"""Whose rules have more to tell where a list was cut."""
 T = TypeVar("T")
 
 
 class Health(ABC):
-    """What everybody asks is written here; what only one kind of database can tell is its own."""
+    """Health of a store. The parts that differ are methods of each dialect."""
 
     def __init__(self, database: Database, schema: Schema) -> None:
         self._database = database
@@ -86,8 +87,8 @@ class Health(ABC):
 
     @reads
     async def watch(self, watched: Watched, *, at: Stamp) -> Facts:
-        """What stands out now, by the store's clock: one bounded look at everything that alerts, the overview
-        and `status` judge."""
+        """The facts of this moment, by the store's clock, on which alerts, the overview and `status` are
+        based. It reads a bounded number of rows."""
 
         async def work(tx: Transaction) -> Facts:
             return await _facts(tx, watched, at)
@@ -96,38 +97,39 @@ class Health(ABC):
 
     @abstractmethod
     async def look(self) -> StoreHealth:
-        """What the database tells of itself. No more rights are needed than for everything else; what they do
-        not suffice for is named."""
+        """The state of the database. This needs no more rights than the other calls. Facts that need more
+        rights are named as withheld."""
 
     @abstractmethod
     async def damage(self) -> list[str] | None:
-        """Read the whole file and answer what is broken in it; None for a server, which does that by itself
-        and cannot be asked. Takes as long as reading the file does."""
+        """Read the whole file and answer what is broken in it; None for a server, which has no such check.
+        The call takes as long as reading the file."""
 
     @abstractmethod
     async def facts(self) -> dict[str, str]:
-        """What an operator wants to know about the engine: its version and relevant settings."""
+        """Facts about the engine for operators: its version and relevant settings."""
 
     @abstractmethod
     async def is_down(self) -> bool:
-        """Whether the store itself is known to take calls from nobody: its host refuses sessions, it says
-        that it is starting or stopping, its file is locked. No answer is no knowledge: then it may be only
-        us."""
+        """Whether it is known that the store takes calls from no process: its host refuses sessions, the
+        server says that it starts or stops, or the file is locked. Without an answer the result is False,
+        because only this process may have the problem."""
 
     async def set_aside(self) -> list[UnreadableRow]:
-        """Move every row that cannot be read into `unreadable_rows`, whole, and answer which they were.
-        Reads whole tables: for when something met such a row. Nothing is done where the schema is not this
-        version's, for what we cannot read may be a newer one's."""
+        """Move every row that cannot be read, completely, into `unreadable_rows`, and answer these rows. The
+        call reads whole tables, so it is made only after a call has failed on such a row. It raises
+        SchemaMismatch where the schema is of another version, because a newer version may be able to read the
+        row."""
         await self._schema.verify()
         return await self._set_aside()
 
     @abstractmethod
     async def _set_aside(self) -> list[UnreadableRow]:
-        """Move them."""
+        """Move the rows."""
 
     async def left_out(self, error: Exception) -> bool:
-        """After an error: whether rows in the way were looked for, and what was found was set aside and
-        logged. One look at a time, and after one that found nothing a pause."""
+        """After an error: whether a search for rows that cannot be read was made. Rows that it finds are set
+        aside and logged. One search runs at a time. After a search that found nothing there is a pause."""
         if isinstance(error, StoreUnavailable | AnswerLost | SchemaMismatch | StoreFull):
             return False
         if isinstance(error, MainspringError) and type(error) not in (StoreError, Unreadable):
@@ -135,16 +137,16 @@ class Health(ABC):
         before, loop = self._looks, asyncio.get_running_loop()
         async with self._look:
             if self._looks > before:
-                return True  # another call has looked since this one failed
+                return True  # another call has searched since this call failed
             if loop.time() < self._look_again_at:
                 return False
             try:
                 found = await self.set_aside()
             except StoreError:
-                return False  # the first error is the one to tell
+                return False  # the caller raises the first error
             self._looks += 1
             if not found:
-                self._look_again_at = loop.time() + LOOK_AGAIN  # counted from now: a look may take minutes
+                self._look_again_at = loop.time() + LOOK_AGAIN  # counted from now: a search may take minutes
         for row in found:
             _log.warning(
                 "row %s of %s cannot be read (%s): it was moved, whole, into unreadable_rows, "
@@ -162,7 +164,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
 
     [clock] = await tx.fetch("now", at=at)
     [standing] = await tx.fetch("watch_scheduled", at=at)
-    lists, scanned, lately = Lists(watched.most), watched.scanned, watched.failed_window
+    lists, scanned, lately = _Lists(watched.most), watched.scanned, watched.failed_window
     overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, burst=HERD)
     dropped = await look("watch_dropped", dropped_window=watched.dropped_window, scanned=scanned)
     expected = await look("watch_expecting")
@@ -199,7 +201,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
         died=tuple(map(_died, lists.cut("died", died))),
         grown=grown["grown"],
         grown_since=maybe_moment(grown["since"]),
-        streaks=streaks(
+        streaks=_streaks(
             (row["schedule"], moment(row["slot_at"]), bool(row["dead"]), bool(row["live"])) for row in runs
         ),
         retrying=tuple(map(_retrying, lists.cut("retrying", await look("watch_retrying")))),
@@ -208,15 +210,15 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
     )
 
 
-class Lists:
-    """Cuts lists to what may be named, and keeps which rules they were for."""
+class _Lists:
+    """Cuts lists to the number that may be named, and keeps the rules of the cut lists."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._cut: dict[Rule, None] = {}
 
     def cut(self, name: str, rows: Sequence[T], *, times: int = 1) -> Sequence[T]:
-        """As many as may be named; `times` is how many rows there may be for each."""
+        """The rows that may be named; `times` is how many rows one name may have."""
         if len(rows) <= times * self._most:
             return rows
         self._cut.update(dict.fromkeys(OF_LISTS[name]))
@@ -224,13 +226,13 @@ class Lists:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Those with more to tell."""
+        """The rules whose lists were cut."""
         return tuple(self._cut)
 
 
-def streaks(looked_at: Iterable[tuple[str, datetime, bool, bool]]) -> tuple[Streak, ...]:
-    """Of (schedule, slot, dead, live), newest slot first for each schedule. A job that is still live says
-    nothing yet; one that ended otherwise ends the row."""
+def _streaks(looked_at: Iterable[tuple[str, datetime, bool, bool]]) -> tuple[Streak, ...]:
+    """Streaks from (schedule, slot, dead, live), newest slot first for each schedule. A live job is skipped.
+    A job that ended in another way ends the streak."""
     found = []
     for name, slots in groupby(looked_at, key=lambda each: each[0]):
         dead: list[datetime] = []

@@ -1,4 +1,4 @@
-"""Leases of user code."""
+"""Leases that user code takes by name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _info = reader(LeaseInfo)
 
 
 class Leases:
-    """One holder at a time for each name. Every write is durable on return: a renewal that a crash undid
-    would let another holder in before the first one's time is over."""
+    """Leases, with one holder at a time for each name. Every write is durable on return. Otherwise a crash
+    could undo a renewal, and another holder could take the lease before its end."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -22,9 +22,9 @@ class Leases:
     async def acquire(
         self, name: str, *, holder_id: int, holder: str, ttl: timedelta, at: Stamp
     ) -> Lease | Held:
-        """Take the lease of this name until now + ttl, if nobody else holds it, with a token one above
-        the last. A holder that asks again while it has the lease is answered the same token: for after
-        an answer was lost."""
+        """Take the lease of this name until now + ttl, if no other holder has it. The token is one higher
+        than the last token. A holder that asks again while it has the lease gets the same token: this helps
+        after a lost answer."""
         while True:
             granted = await self._database.fetch(
                 "acquire_lease", name=name, holder_id=holder_id, holder=holder, ttl=ttl, at=at
@@ -38,18 +38,19 @@ class Leases:
                     until=moment(row["expires_at"]),
                     remaining=length(row["remaining"]),
                 )
-            # Refused by a row that is gone: it was deleted by hand. Ask again.
+            # The row that refused the lease has been deleted by an operator. Ask again.
 
     async def renew(self, name: str, *, holder_id: int, token: int, ttl: timedelta, at: Stamp) -> bool:
-        """Hold it until now + ttl; False, and nothing changes, if it has ended or is another's."""
+        """Renew the lease until now + ttl. False, and nothing changes, if the lease has ended or has another
+        holder."""
         renewed = await self._database.fetch(
             "renew_lease", name=name, holder_id=holder_id, token=token, ttl=ttl, at=at
         )
         return bool(renewed)
 
     async def release(self, name: str, *, holder_id: int, token: int, at: Stamp) -> bool:
-        """End it now, so that another may have it; False, and nothing changes, if it has ended or is
-        another's. The token is kept."""
+        """End the lease now, so that another holder can take it. False, and nothing changes, if the lease has
+        ended or has another holder. The token is kept."""
         released = await self._database.fetch(
             "release_lease", name=name, holder_id=holder_id, token=token, at=at
         )
@@ -57,5 +58,5 @@ class Leases:
 
     @reads
     async def all(self, *, at: Stamp) -> list[LeaseInfo]:
-        """Every name that was ever leased, by name, held or not."""
+        """Every lease that was ever taken, by name, held or not."""
         return [_info(row) for row in await self._database.fetch("leases", at=at)]

@@ -1,4 +1,4 @@
-"""Limits: which keys of them there are, who holds them, and who waits."""
+"""Limits: the limit keys, the jobs that hold them, and the jobs that wait for them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mainspring.store.database import Database, Stamp, Transaction, reads
 
 
 class Admitter(Protocol):
-    """Lets jobs through, which each dialect does in its own way: it is done all the time."""
+    """Admits jobs that wait for their limits. Each dialect does this in its own way, for speed."""
 
     async def admit(self, *, after: int = 0, at: Stamp) -> Admission:
         """As Limits.admit."""
 
 
 class Places(Protocol):
-    """Where jobs wait: in the priority levels of queues, and in the lines of limits. What is new is put on
-    record before the jobs or schedules are written, in a transaction of its own: others may name the same at
-    that moment, and must not wait for each other."""
+    """Where jobs wait: the priority levels of queues, and the lines of limits. A new place is written before
+    the jobs or schedules, in a separate transaction, because other processes may write the same place at that
+    moment, and must not wait for each other."""
 
     async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
         """The line in which jobs wait for these limits; None for jobs without limits."""
 
     async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
-        """See to it that jobs of this queue, task and priority are looked for."""
+        """Make sure that claims look for jobs of these queues, tasks and priorities."""
 
 
 class Limits:
@@ -37,9 +37,9 @@ class Limits:
         self._database, self._admitter = database, admitter
 
     async def admit(self, *, after: int = 0, at: Stamp) -> Admission:
-        """Let through, in one transaction, the jobs there is room for: one pass at a time in all processes. A
-        job that is through can be claimed. Its place is free again when it ends, by whatever way, or
-        goes back before its limit keys to be tried later. `after` is the answer of the pass before."""
+        """Admit, in one transaction, the jobs for which their limits have room. One pass at a time runs in
+        all processes. An admitted job can be claimed. Its place is free again when the job ends in any way,
+        or waits for its limits again before a retry. `after` comes from the answer of the pass before."""
         return await self._admitter.admit(after=after, at=at)
 
     @reads
@@ -52,9 +52,9 @@ class Limits:
         limit: int,
         holders: int,
     ) -> list[LimitKeyInfo]:
-        """Limit keys by name and key, those after this one, each with the first `holders` of the jobs that
-        are through."""
-        after_name, after_key = after or ("", "")  # no name is empty, so all of them come after that
+        """Limit keys by name and key, after the given limit key, each with the first `holders` of its
+        admitted jobs."""
+        after_name, after_key = after or ("", "")  # no name is empty, so all limit keys come after this
 
         async def work(tx: Transaction) -> list[LimitKeyInfo]:
             found = await tx.fetch(
@@ -66,7 +66,7 @@ class Limits:
 
     @reads
     async def keys_of(self, job_id: int, *, holders: int) -> list[LimitKeyInfo]:
-        """The limit keys of one live job; none for one without limits."""
+        """The limit keys of one live job; an empty list for a job without limits."""
 
         async def work(tx: Transaction) -> list[LimitKeyInfo]:
             found = await tx.fetch("limit_keys_of_job", id=job_id)

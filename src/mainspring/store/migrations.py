@@ -1,4 +1,4 @@
-"""The schema of a store: numbered migrations, and which of them a database has."""
+"""The schema of a store: numbered migrations, and the migrations that a database has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILE = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 
 
 class Migration(Value, frozen=True, kw_only=True):
-    """One step of the schema. Its checksum is kept in the store, so an edited file is noticed."""
+    """One step of the schema. The store keeps its checksum, so that an edited file is found."""
 
     version: int
     name: str
@@ -42,8 +42,8 @@ def migrations(package: str) -> list[Migration]:
 
 
 def pending(known: Sequence[Migration], applied: Mapping[int, str]) -> list[Migration]:
-    """What is still to be applied, given version -> checksum of what was. Refuses a store that
-    is ahead of this code or was built from other files."""
+    """The migrations that are still to be applied. `applied` has the checksum of each applied version. It
+    refuses a store that has newer migrations than this code, or migrations from other files."""
     if applied and max(applied) > len(known):
         raise SchemaMismatch(max(applied), len(known))
     for step in known:
@@ -55,18 +55,18 @@ def pending(known: Sequence[Migration], applied: Mapping[int, str]) -> list[Migr
 
 
 class Schema:
-    """What is applied to one database, and what this code needs."""
+    """The migrations of one database, and the migrations that this code needs."""
 
     def __init__(self, database: Database, known: Sequence[Migration]) -> None:
         self._database = database
         self._known = known
 
     async def migrate(self) -> list[str]:
-        """Bring the schema up to this code's version; answer what was applied. Safe to run twice, in two
-        places at once, and again after being killed."""
+        """Bring the schema to the version of this code; answer the applied migrations. The call is safe to
+        run twice, in two processes at the same time, and again after the process was killed."""
         applied = []
-        # A transaction each: killed in between, the next run goes on from there. The lock makes a second
-        # migrator wait, and it then finds nothing to do.
+        # Each migration is a transaction, so a killed migration can be continued. The lock makes a second
+        # process wait, and this process then finds nothing to do.
         while name := await self._database.within("migrate", self._step):
             applied.append(name)
         await self._database.within("migrate", self._prepare)

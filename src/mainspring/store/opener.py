@@ -1,4 +1,4 @@
-"""Turn a URL into a store: the one place that knows which adapters there are."""
+"""The opener of stores: it makes the store for a URL. Only this module knows all dialects."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ CALL_WITHIN = timedelta(seconds=30)
 
 
 def open_store(url: str, *, clock: Clock, timeout: timedelta = CALL_WITHIN, hints: bool = True) -> Store:
-    """A store for this URL. Nothing is connected until the first call; no call takes longer than
-    `timeout`. `hints` is for tests that want claims in exactly the contract's order."""
+    """A store for this URL. The store connects at its first call. No call takes longer than
+    `timeout`. `hints=False` is for tests that need claims in exactly the order of the contract."""
     with forks.rest.awaited():
         scheme, _, _ = url.partition("://")
         match scheme:
@@ -38,7 +38,7 @@ def open_store(url: str, *, clock: Clock, timeout: timedelta = CALL_WITHIN, hint
 
 
 def open_borrower(url: str) -> Borrower:
-    """What can be done on callers' own connections to the database of this URL. Opens nothing."""
+    """A borrower for callers' own connections to the database of this URL. It opens no connection."""
     with forks.rest.awaited():
         if url.startswith("sqlite:"):
             from mainspring.store.sqlite.borrower import SQLiteBorrower

@@ -1,4 +1,4 @@
-"""What a slot's job stands for, from what is on record."""
+"""Periods: the time that the job of a slot covers, from the records of the store."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from mainspring.triggers.slots import period
 
 
 async def slot_period(store: Store, job: Job) -> Period | None:
-    """Of a job on record; None for one put in by hand."""
+    """The period of a job; None for a job without a slot."""
     if job.schedule_id is None or job.slot_at is None:
         return None
     return await period_of(store, job.schedule_id, job.slot_at)
 
 
 async def period_of(store: Store, schedule_id: int, slot_at: datetime) -> Period:
-    """Of the slot of a schedule, by the trigger that it had then. What is not on record any more, or cannot
-    be read by this version, is left out."""
+    """The period of a slot, by the trigger that the schedule had then. Facts that are not on record any more,
+    or that this version cannot read, are left out."""
     facts = await store.slots.facts(schedule_id, slot_at)
     unknown = Period(end=slot_at, since=facts.since, backfill=facts.backfilled)
     if facts.trigger is None:
@@ -41,5 +41,5 @@ async def period_of(store: Store, schedule_id: int, slot_at: datetime) -> Period
 
 @lru_cache(maxsize=1024)
 def _computed(trigger: str, slot_at: datetime, since: datetime | None, backfilled: bool) -> Period:
-    # After an outage, thousands of schedules that share a trigger ask the same.
+    # Cached, because after an outage thousands of schedules that share a trigger ask for the same period.
     return period(codec.decode(trigger), slot_at, since=since, backfill=backfilled)

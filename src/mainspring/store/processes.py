@@ -1,4 +1,4 @@
-"""Processes and their leases."""
+"""Processes: their leases, their heartbeats and their claims."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mainspring.store.rows import moment, reader, written
 
 _info = reader(ProcessInfo)
 _MOST_HOLDING = 1000
-"""Jobs of one process that are put on record with its heartbeat."""
+"""The number of jobs that a heartbeat records, at most."""
 
 
 class Processes:
-    """Leases of processes. Heartbeats and what the reaper does may be lost in a database crash: then a lease
-    ends early, or a process is found dead once more."""
+    """Leases of processes. A heartbeat and a pass of the reaper may be lost in a crash of the database: then
+    a lease ends early, or a process is found dead a second time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def join(self, process: NewProcess, *, lease: timedelta, at: Stamp) -> None:
-        """Enter a process start, alive until now + lease."""
+        """Record the start of a process, which is alive until now + lease."""
         await self._database.fetch(
             "join_fleet",
             id=process.id,
@@ -46,10 +46,10 @@ class Processes:
         told: datetime | None = None,
         at: Stamp,
     ) -> Beat:
-        """Renew the lease unless the process is on record as dead, and say which of the (job, fence) pairs
-        are no longer its claims. A lease that has ended is renewed, too: until the reaper has come, no other
-        process was given these jobs. The jobs are put on record, and the difference between the process's
-        own clock, which says `told`, and the store's."""
+        """Renew the lease unless the process is on record as dead, and answer which of the (job, fence) pairs
+        are not its claims any more. A lease that has ended is renewed too: no other process has these jobs
+        until the reaper has run. The heartbeat records the jobs, and the difference between the clock of the
+        process (`told`) and the clock of the store."""
         job_ids = [job_id for job_id, _ in claims]
         alive = await self._database.relaxed(
             "beat", id=process_id, lease=lease, holding=job_ids[:_MOST_HOLDING], told=told, at=at
@@ -59,18 +59,19 @@ class Processes:
         return Beat(alive=bool(alive), lost=tuple(claim[0] for claim in claims if tuple(claim) not in kept))
 
     async def leave(self, process_id: int, *, clean: bool, at: Stamp) -> None:
-        """End the lease now. `clean` promises that no claim is left under it."""
+        """End the lease now. `clean` promises that the process has no claim left."""
         await self._database.fetch("leave_clean" if clean else "leave_claims", id=process_id)
 
     async def reap(self, *, limit: int, watch: Watch | None = None, at: Stamp) -> Reaped:
-        """Give back the claims of processes whose lease has ended, at most `limit` jobs a pass. With a
-        `watch`, only of those that could have renewed it while the watch lasted: for as long as their lease
-        lasts. A lease that ends later than it could if it were renewed now is cut to that.
+        """Give back the claims of processes whose lease has ended, at most `limit` jobs in a pass. With a
+        `watch`, only claims of processes that could have renewed their lease during the watch: the watch has
+        lasted as long as their lease. A lease that ends later than a renewal of now would end is shortened to
+        that moment.
 
-        A claim given back is no failure of its job. It is a crash of a job whose run is on record as begun,
-        and one that has crashed too often is a dead letter with reason `crashed`; any other becomes a
-        orphaned job, if it is not one. Finding the dead, giving back and forgetting are transactions of their
-        own: any reaper goes on where one died."""
+        A claim that is given back is not a failure of its job. If it is on record that the run had begun, it
+        is a crash of the job, and a job with too many crashes becomes a dead letter with reason `crashed`.
+        Any other job becomes an orphaned job. The reaper finds dead processes, gives back claims and deletes
+        processes in separate transactions: if a reaper dies, any other reaper goes on."""
         dead = await self._database.relaxed(
             "end_processes",
             since=watch and watch.since,
@@ -99,12 +100,12 @@ class Processes:
         )
 
     async def mark_orphans_dead(self, *, at: Stamp) -> int:
-        """Put on record, as dead, processes that hold claims but have no row, so that the next `reap` gives
-        their claims back. There should be none: this is for a clean leave that was not clean. Answers how
-        many there were."""
+        """Record, as dead, processes that hold claims but have no row, so that the next `reap` gives their
+        claims back. There should be no such process: it is a process that left as `clean` and still had
+        claims. The answer is the number of these processes."""
         return len(await self._database.relaxed("mark_orphans_dead", at=at))
 
     @reads
     async def all(self, *, at: Stamp) -> list[ProcessInfo]:
-        """Every process on record, alive or not, those that started first before the others."""
+        """Every process on record, alive or not, in the order of their starts."""
         return [_info(row) for row in await self._database.fetch("processes", at=at)]

@@ -1,4 +1,4 @@
-"""The queue: the hot path."""
+"""The queue: insert, claim and settle."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from mainspring.store.database import Stamp
 
 
 class Queue(Protocol):
-    """The hot path. Each dialect has its own: every statement and every call counts here."""
+    """The queue. Each dialect has its own, because the cost of every statement and every call counts here."""
 
     async def insert(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[int]:
-        """Put jobs into their queues; answer their ids, in order. Durable on return.
+        """Put jobs into their queues; answer their ids, in order. The jobs are durable on return.
 
-        A broken connection is resolved inside: either all jobs are there once, or the call raises
-        StoreUnavailable (none is) or AnswerLost (nobody could be asked; it names the ids).
+        The call resolves a broken connection: either all jobs are inserted once, or the call raises
+        StoreUnavailable (no job is inserted) or AnswerLost (the store could not be asked; the error has the
+        ids).
         """
 
     async def insert_unique(self, jobs: Sequence[NewJob], *, at: Stamp) -> list[Inserted]:
-        """The same for a batch in which jobs have keys: each is made, or the job that has its key stands
-        for it. Raises DuplicateJob, and writes nothing, where a key says so."""
+        """The same for a batch in which jobs have unique keys: a job is inserted, or the answer is the job
+        that has its key. It raises DuplicateJob, and writes nothing, where a key asks for this error."""
 
     async def insert_once(self, request: RequestKey, jobs: Sequence[NewJob], *, at: Stamp) -> Answered:
-        """As `insert_unique`, and what was answered is on record in the same transaction: the same request
-        gets the same answer for at least a day, however many ask at once. Raises KeyReused where the key
-        stands for something else."""
+        """As `insert_unique`, and the answer is recorded in the same transaction. The same request gets the
+        same answer for at least a day, also if several callers ask at the same time. It raises KeyReused if
+        the key belongs to a different request."""
 
     async def claim(
         self,
@@ -41,38 +42,40 @@ class Queue(Protocol):
         orphans: int | None = None,
         last: bool = True,
     ) -> list[Claim]:
-        """Hand up to `limit` due, unclaimed jobs of these queues and tasks to this worker.
+        """Claim up to `limit` due jobs of these queues and tasks for this worker.
 
-        Best first: highest priority, then earliest `run_at`, then lowest id. Nothing is handed to
-        a worker whose lease has ended. No attempt is counted. May be lost in a database crash:
-        the job is then simply due again. Unless asked to look `everywhere`, it may miss for a while a job
-        that came to be due late, before others that were claimed.
+        The order is: highest priority, then earliest `run_at`, then lowest id. A worker whose lease has ended
+        gets no job. A claim counts no attempt. A claim may be lost in a crash of the database: then the job
+        is due again. Without `everywhere`, a claim may miss, for a short time, a job that was written late
+        and is due before jobs that were claimed already.
 
-        At most so many of them are `orphaned jobs`: jobs that were in hand when a process died. They come
-        first, and among themselves those that crashed least. One whose next crash would be its last is
-        handed out only where no other orphaned job is, with `last`, and then it is the only orphaned job.
+        At most `orphans` of the jobs are orphaned jobs: jobs whose process died while it held them. They come
+        first, in the order of their crashes. An orphaned job whose next crash would be its last is claimed
+        only with `last`, only if there is no other orphaned job, and then it is the only orphaned job of the
+        answer.
         """
 
     async def begin(self, claim: Claim, *, at: Stamp) -> bool:
-        """Put on record that the run of this claim begins: from then on the death of its worker is a crash of
-        the job. For orphaned jobs: of other jobs nobody knows. False, and nothing changes, if the claim is no
-        longer the job's. Durable on return; it may be done again."""
+        """Record that the run of this claim begins: from then on the death of its worker is a crash of the
+        job. This is for orphaned jobs only; the begin of other runs is not recorded. False, and nothing
+        changes, if the claim is no longer the job's. The record is durable on return. The call may be
+        repeated."""
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
-        """Every claim the store has under this worker: for after an answer to `claim` was lost."""
+        """Every claim of this worker in the store: for use after the answer to `claim` was lost."""
 
     async def whereabouts(self, job_ids: Sequence[int]) -> list[Whereabouts]:
-        """Where each of these jobs is now, in their order: who has it, or whether it is live at all."""
+        """For each of these jobs, in their order: whether the job is live, and the process that holds it."""
 
     async def settle(self, settlements: Sequence[Settlement], *, at: Stamp) -> list[int]:
-        """Write how runs ended, and what was captured of their logs; answer the ids of the jobs refused,
-        because the claim named is no longer the job's. Durable on return. SUCCEEDED, DISCARDED and DEAD
-        take the job out of the queue; FAILED counts one failure, keeps the error and waits `delay`;
-        CRASHED does the same with one crash, or with a reason buries the job; SNOOZED and RELEASED cost
-        nothing. SNOOZED with `awaits` waits no longer than until that event comes, and not at all if it has.
-        DEAD counts a failure unless the handler never ran.
+        """Write how runs ended, and their captured logs; answer the ids of refused jobs, for which the claim
+        named is no longer the job's. The settlements are durable on return. SUCCEEDED, DISCARDED and DEAD
+        remove the job from the queue. FAILED counts one failure, keeps the error and waits `delay`. CRASHED
+        does the same with one crash; with a reason the job becomes a dead letter. SNOOZED and RELEASED count
+        no attempt. SNOOZED with `awaits` waits until the event comes, at most `delay`; if the event has come
+        already, the job does not wait. DEAD counts a failure unless the handler never ran.
         """
 
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
-        """Ids of those jobs whose run under exactly this claim is in history: for after an answer
-        to `settle` was lost."""
+        """The ids of jobs whose run under exactly this claim is in history: for use after the answer to
+        `settle` was lost."""

@@ -1,4 +1,4 @@
-"""Queues: what stands in them, and which of them are paused."""
+"""Queues: their depths and their pauses."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _depth = reader(QueueDepth)
 LOOK_EVERY = timedelta(milliseconds=5)
 LOOKS = 1000
 COUNTED_PAGES = 1000
-"""A table of that size is counted; of a larger one, so many pages are sampled."""
+"""The jobs in a table of up to this size are counted. From a larger table, a sample of so many pages is
+read."""
 HEAD = 100
-"""Jobs at the head of each priority level that are counted whatever its length: short queues come out
-exactly."""
+"""The number of jobs at the head of each priority level that are always counted, so that the depth of a short
+queue is exact."""
 
 Key = tuple[str, str]
 """A queue and a task."""
@@ -36,8 +37,8 @@ class Queues:
         self._database = database
 
     async def pause(self, queue: str, *, author: str, note: str | None, at: Stamp) -> bool:
-        """Claim nothing more from a queue; False when it was paused. When this returns, no claim that began
-        before can still take a job."""
+        """Pause a queue, so that no job is claimed from it; False when it was paused already. When this call
+        returns, no earlier claim can still take a job."""
 
         async def work(tx: Transaction) -> bool:
             await tx.fetch("lock_priority_levels")
@@ -68,16 +69,18 @@ class Queues:
 
     @reads
     async def depth(self, *, at: Stamp, about: bool = False) -> list[QueueDepth]:
-        """Live jobs by queue and task. `about` lets a store estimate how many there are in queues too long to
-        be counted, for who asks often; the oldest is always the oldest."""
+        """The queue depth: live jobs by queue and task. With `about`, a store may estimate the depth of
+        queues that are too long to be counted; this is for callers that ask often. The oldest job is always
+        exact."""
         depths = await self._estimated(at) if about else None
         if depths is None:
             depths = [_depth(row) for row in await self._database.fetch("depth", at=at)]
         return sorted(depths, key=_key)
 
     async def _claims_have_ended(self) -> None:
-        """A claim that was under way may not have seen the pause. When none of them is left, no job can be
-        claimed from the queue any more. Claims are short: one that is not has a server that hangs."""
+        """Wait for claims that began before the pause, because such a claim may not have seen the pause.
+        After their end no job can be claimed from the queue. Claims are short: a long claim means that the
+        server hangs."""
         [row] = await self._database.fetch("now", at=None)
         for _ in range(LOOKS):
             [found] = await self._database.fetch("claims_under_way", began=row["now"])
@@ -87,7 +90,7 @@ class Queues:
         raise StoreError("the queue is paused, but a claim from before has not ended and may still take jobs")
 
     async def _estimated(self, at: Stamp) -> list[QueueDepth] | None:
-        """None when there are few enough jobs to be counted."""
+        """The estimated depths; None when there are few enough jobs to be counted."""
         [size] = await self._database.fetch("jobs_size")
         if size["pages"] <= COUNTED_PAGES:
             return None
@@ -104,8 +107,8 @@ class Queues:
 def _together(
     *, due: Sequence[QueueDepth], later: Sequence[QueueDepth], sampled: Sequence[QueueDepth]
 ) -> list[QueueDepth]:
-    """The heads of the priority levels, of jobs that are due and of others; and the sample where a queue goes
-    on beyond its heads."""
+    """The depths from the counted heads of the priority levels, of due jobs and of later jobs, and from the
+    sample where a queue is longer than its heads."""
     now, then, seen = ({_key(each): each for each in group} for group in (due, later, sampled))
     long_due = {each.queue for each in due if each.about}
     long_later = {each.queue for each in later if each.about}

@@ -1,7 +1,7 @@
-"""Rows into values: one mapping for both dialects.
+"""Readers of rows: they make model values from rows of both dialects.
 
-PostgreSQL answers moments, lengths of time and lists as such; SQLite keeps microseconds and JSON. What a
-column holds is said by the field of the value that it fills.
+PostgreSQL answers moments, lengths of time and lists as such. SQLite keeps microseconds and JSON. The type of
+the field decides how a column is read.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _AS_THEY_ARE = (int, float, bytes, str, Any)
 
 
 def moment(value: Any) -> datetime:
-    """A moment: of SQLite, microseconds since 1970. PostgreSQL's infinity, which the driver makes the end of
-    the year 9999 without a zone, is none, and neither is what Python has no year for."""
+    """A moment. SQLite keeps microseconds since 1970. Two values are not moments: PostgreSQL's infinity,
+    which the driver answers as the end of the year 9999 without a zone, and a year that Python does not
+    have."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise Unreadable("a row", "a moment in it is none")
@@ -39,7 +40,7 @@ def moment(value: Any) -> datetime:
 
 
 def length(value: Any) -> timedelta:
-    """A length of time: of SQLite, microseconds."""
+    """A length of time. SQLite keeps microseconds."""
     return value if isinstance(value, timedelta) else timedelta(microseconds=value)
 
 
@@ -54,15 +55,15 @@ def maybe_length(value: Any) -> timedelta | None:
 
 
 def written(value: object) -> str:
-    """A value as JSON, which both dialects take as a text."""
+    """A value as JSON text, for both dialects."""
     return msgspec.json.encode(value).decode()
 
 
 def reader(
     kind: type[T], *, given: Iterable[str] = (), **columns: Callable[[Row], object]
 ) -> Callable[..., T]:
-    """What makes a value of a row that has a column for each field. Fields that are `given` are passed by
-    whoever reads; those named in `columns` are worked out from the row."""
+    """A function that makes a value from a row with a column for each field. The caller passes the fields in
+    `given`. The fields in `columns` are computed from the row."""
     hints = typing.get_type_hints(kind)
     taken = {*given, *columns}
     names = [name for name in kind.__struct_fields__ if name not in taken]
@@ -83,8 +84,8 @@ def reader(
     for name, work_out in columns.items():
         scope[f"work_out_{name}"] = work_out
         arguments.append(f"{name}=work_out_{name}(row)")
-    # Written out as code, as dataclasses are: many thousands of rows are read at a time, and a loop over the
-    # fields of each costs twice as much. All that goes into it are names of fields.
+    # The function is generated as code, as dataclasses do. Many thousands of rows are read at a time, and a
+    # loop over the fields of each row costs twice as much. The code contains only names of fields.
     code = f"def read(row, **known):\n    return kind({', '.join(arguments)}, **known)"
     exec(code, scope)  # noqa: S102 - see above
     read: Callable[..., T] = scope["read"]
@@ -96,7 +97,8 @@ def _missing() -> typing.NoReturn:
 
 
 def _read(hint: Any) -> Read | None:
-    """How a column that is not NULL becomes a field of this type; None where it is one."""
+    """The function that makes a field of this type from a column that is not NULL; None where no function is
+    needed."""
     if _may_be_missing(hint):
         [hint] = [each for each in get_args(hint) if each is not types.NoneType]
     if hint in _AS_THEY_ARE:
@@ -115,7 +117,7 @@ def _may_be_missing(hint: Any) -> bool:
 
 
 def _decoded(hint: Any) -> Read:
-    """A list of PostgreSQL's, or JSON."""
+    """The reader of a PostgreSQL list, or of JSON."""
     decode = msgspec.json.Decoder(hint).decode
 
     def convert(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Runs: their history, and what they say of themselves while they run."""
+"""Runs: their history, their progress and their logs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from mainspring.store.database import Database, Row, Stamp, reads
 from mainspring.store.rows import moment, reader
 
 BATCH = 5000
-"""Rows that one sweeping transaction changes, so that it holds its locks for milliseconds only."""
+"""The number of rows that one transaction changes, at most, so that it holds its locks for milliseconds
+only."""
 SETTLED = timedelta(minutes=1)
-"""How old a report of progress must be before it is checked whether its run has ended."""
+"""The age of a progress report after which the store checks whether its run has ended."""
 
 
 def _verdict(row: Row) -> object:
@@ -28,7 +29,7 @@ _ending = reader(JobEnd, state=lambda row: FINAL_STATE[row["verdict"]])
 
 
 class Runs:
-    """Runs. Jobs that say nothing of themselves touch neither progress nor captured lines."""
+    """Runs. A job that reports no progress and logs nothing writes no row of progress or logs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,8 +41,8 @@ class Runs:
 
     @reads
     async def of_many(self, job_ids: Sequence[int], *, most: int) -> dict[int, list[Run]]:
-        """The newest runs of many jobs, at most so many of each, oldest first; without their arguments and
-        results, which may be large."""
+        """The newest runs of many jobs, at most `most` of each, oldest first. Arguments and results are left
+        out, because they may be large."""
         found: dict[int, list[Run]] = {}
         for row in await self._database.fetch("runs_of", ids=sorted(job_ids), most=most):
             found.setdefault(row["job_id"], []).append(_run(row))
@@ -49,26 +50,26 @@ class Runs:
 
     @reads
     async def failed(self, *, among: int, limit: int) -> list[FailedRun]:
-        """Runs that failed, of the `among` that belong to the newest jobs, latest first. It reads a bounded
-        number of rows, whatever the table holds."""
+        """Failed runs among the `among` runs of the newest jobs, latest first. It reads a bounded number of
+        rows."""
         found = await self._database.fetch("lately_failed", among=among, limit=limit)
         return [_failed(row) for row in found]
 
     @reads
     async def endings(self, job_ids: Sequence[int]) -> dict[int, JobEnd]:
-        """How those of these jobs ended that have."""
-        # Of a job that ended more than once, the last row counts.
+        """How these jobs ended, for those that have ended."""
+        # If a job ended more than once, the last row counts.
         found = await self._database.fetch("endings", ids=sorted(job_ids))
         return {row["id"]: _ending(row) for row in found}
 
     @reads
     async def logs(self, job_id: int) -> list[RunLog]:
-        """What was captured of one job's runs, oldest first; runs that logged nothing have none."""
+        """The captured logs of the runs of one job, oldest first. A run that logged nothing has no row."""
         return [_log(row) for row in await self._database.fetch("run_logs", job_id=job_id)]
 
     async def note_progress(self, notes: Sequence[ProgressNote], *, at: Stamp) -> None:
-        """Write how far runs are, in one statement, each under a claim that still stands; others are left
-        out. One note a job. May be lost in a database crash: the next one says more."""
+        """Write the progress of runs, in one statement. A run whose claim is no longer the job's is left out.
+        Each job has one note. The note may be lost in a crash of the database: the next note replaces it."""
         ordered = sorted(notes, key=lambda note: note.job_id)
         await self._database.relaxed(
             "note_progress",
@@ -82,21 +83,22 @@ class Runs:
 
     @reads
     async def progress(self, job_id: int) -> Progress | None:
-        """How far a running job's run said it was; None for a job that is not running or said nothing."""
+        """The last reported progress of a running job; None for a job that does not run or has not reported
+        progress."""
         found = await self._database.fetch("progress", job_id=job_id)
         return _progress(found[0]) if found else None
 
     async def sweep_progress(self, *, at: Stamp) -> int:
-        """Forget what runs said that have ended; answer how many. May be lost in a database crash: the next
-        sweep finds them again."""
+        """Delete the progress of runs that have ended; answer how many rows. The sweep may be lost in a crash
+        of the database: the next sweep finds the rows again."""
         before, gone = await self._now(at) - SETTLED, 0
         while rows := await self._database.relaxed("sweep_progress", before=before, limit=BATCH):
             gone += len(rows)
         return gone
 
     async def drop_results(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop the results of the whole UTC days that ended `keep` ago or earlier; their runs stay, with
-        RESULT_GONE in its place. Answers how many there were."""
+        """Delete the results of the whole UTC days that ended `keep` ago or earlier. The runs stay, with
+        RESULT_GONE as their result. The answer is the number of deleted results."""
         before, gone = day_before(await self._now(at), keep), 0
         while rows := await self._database.fetch("drop_results", before=before, limit=BATCH):
             gone += len(rows)
@@ -108,5 +110,5 @@ class Runs:
 
 
 def day_before(now: datetime, keep: timedelta) -> datetime:
-    """The start of the UTC day that `keep` ago lay in: days before it are past keeping."""
+    """The start of the UTC day that contains the moment `keep` ago: earlier days are not kept."""
     return (now - keep).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

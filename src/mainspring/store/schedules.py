@@ -1,4 +1,4 @@
-"""Schedules on record: every change is a new version, in the same transaction."""
+"""Schedules. Every change writes a new version in the same transaction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from mainspring.store.slots import Firing, read_slot, read_spec
 T = TypeVar("T")
 
 LOOK = 100_000
-"""Schedules that one page looks at before it is given up."""
+"""The number of schedules that one page reads, at most."""
 MOST_COUNTED = 1_000_000
 
 _definition = msgspec.json.Decoder(Schedule)
@@ -58,12 +58,16 @@ _version = reader(ScheduleVersion, schedule=lambda row: _definition.decode(row["
 _counts = reader(ScheduleCounts, more=lambda row: row["total"] == MOST_COUNTED)
 
 
+_Written = tuple[list[str], list[Said]]
+
+
 class Schedules:
     """Schedules by name.
 
-    Whatever changes a schedule first decides, in the same transaction, what was due until then and is not in
-    the ledger: by the version that stands, as a fire at this moment would. The version that comes begins at
-    that instant. Of a very long outage it takes several transactions, and the change is made in the last.
+    Every change of a schedule first decides, in the same transaction, the slots that were due until then and
+    are not in the ledger. It uses the present version, as a firing at this moment would. The new version
+    begins at that moment. After a very long outage this takes several transactions, and the last transaction
+    makes the change.
     """
 
     def __init__(self, database: Database, places: Places, firing: Firing) -> None:
@@ -82,22 +86,25 @@ class Schedules:
         expected: Expected | None = None,
         at: Stamp,
     ) -> list[str]:
-        """Write schedules by name, each change as a new version; answer the names that were new or changed.
-        One that is the same is neither written nor locked, so that any number of processes may declare it.
-        The others are written some hundred at a time, each batch in a transaction, or, where the caller says
-        what is `expected`, all in one. Without an author it is code that speaks: what somebody edited since
-        stays. Where one is not as `expected`, nothing is written and Outdated says so."""
+        """Write schedules by name, each change as a new version; answer the names that were new or changed. A
+        schedule that has not changed is neither written nor locked, so any number of processes may declare
+        it. The other schedules are written in batches of some hundred, each batch in a transaction; with
+        `expected`, all in one transaction. Without an author the caller is code: schedules that an operator
+        has edited stay. If a schedule is not as `expected`, nothing is written, and the call raises
+        Outdated."""
         changed: list[str] = []
         for batch in batches(schedules, expected):
             changed += await self._put(batch, author, note, expected or {}, at)
         return changed
 
     async def pause(self, names: Sequence[str], *, author: str, note: str | None, at: Stamp) -> list[str]:
-        """From now on their slots are skipped as paused, and so is what was due; answer the names that were
-        running. When this returns, no fire that began before can still make a job of theirs."""
+        """Skip the slots of these schedules as paused from now on, and also slots that were due; answer the
+        names that were not paused. When this call returns, no earlier firing can still make a job for
+        them."""
 
         async def work(tx: Transaction) -> list[str] | None:
-            # A fire under way holds these rows: this waits for it, and the next one sees the pause.
+            # A firing under way has locked these rows: this waits for the firing, and the next firing sees
+            # the pause.
             found = [row for row in await _lock(tx, names) if row["paused_at"] is None]
             now = await _now(tx, at)
             if not await self._decide(tx, found, Skipped.PAUSED, now):
@@ -110,7 +117,7 @@ class Schedules:
         return await self._whole("pause_schedules", work)
 
     async def resume(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
-        """End a pause; answer the names that were paused. Slots of the pause are not caught up."""
+        """End the pauses; answer the names that were paused. Slots of a pause are not caught up."""
 
         async def work(tx: Transaction) -> list[str] | None:
             found = [row for row in await _lock(tx, names) if row["paused_at"] is not None]
@@ -125,8 +132,8 @@ class Schedules:
         return await self._whole("resume_schedules", work)
 
     async def revert(self, names: Sequence[str], *, author: str, note: str | None, at: Stamp) -> list[str]:
-        """Let code have what somebody edited: what it says next counts. Nothing else changes until then.
-        Answers the names that were edited."""
+        """Give edited schedules back to the code: the next declaration counts. Nothing else changes until
+        then. The answer has the names that were edited."""
 
         async def work(tx: Transaction) -> list[str]:
             await _lock(tx, names)
@@ -138,8 +145,8 @@ class Schedules:
         return await carried_out(self._database, "revert_schedules", work)
 
     async def skip(self, name: str, *, count: int, author: str, at: Stamp) -> int:
-        """Have `count` more of the next slots skipped as requested; answer how many are to be skipped in all,
-        0 when there is no such schedule."""
+        """Skip `count` more of the next slots, as requested; answer how many slots will be skipped in all, 0
+        when there is no such schedule."""
 
         async def work(tx: Transaction) -> int | None:
             found = await _lock(tx, [name])
@@ -155,7 +162,8 @@ class Schedules:
         return await self._whole("skip_slots", work)
 
     async def trigger(self, name: str, *, at: Stamp) -> int | None:
-        """A job of this schedule now, besides its slots and whatever its policies; its id, or None."""
+        """Make a job of this schedule now, without a slot and without its policies; answer its id, or None
+        when there is no such schedule."""
         job_id: int | None = await carried_out_alone(
             self._database,
             "trigger_schedule",
@@ -168,8 +176,8 @@ class Schedules:
         return job_id
 
     async def delete(self, names: Sequence[str], *, author: str, at: Stamp) -> list[str]:
-        """Take schedules away; their ledger and versions stay, and what was due is skipped as deleted.
-        Answers the names that were there."""
+        """Delete schedules. Their ledger and versions stay, and slots that were due are skipped as deleted.
+        The answer has the names of the deleted schedules."""
 
         async def work(tx: Transaction) -> list[str] | None:
             found = await _lock(tx, names)
@@ -177,7 +185,7 @@ class Schedules:
             if not await self._decide(tx, found, Skipped.DELETED, now):
                 return None
             doomed = [row["name"] for row in found]
-            # The last version is numbered after the one that stands, which it ends.
+            # The last version has the number after the present version, which it ends.
             await _add_versions(tx, doomed, Change.DELETED, author, None, now, number=1)
             await tx.fetch("delete_schedules", ids=[row["id"] for row in found])
             return doomed
@@ -199,13 +207,13 @@ class Schedules:
 
     @reads
     async def some(self, names: Sequence[str]) -> dict[str, Schedule]:
-        """Those of these schedules that are there, by name."""
+        """The schedules of these names, by name. A name without a schedule is left out."""
         found = map(_schedule, await self._database.fetch("schedules", names=list(names)))
         return {each.name: each for each in found}
 
     @reads
     async def undeclared(self, declared: Sequence[str], *, limit: int) -> list[str]:
-        """Names of the schedules that go on firing and are none of these, by name, at most `limit`."""
+        """Names of schedules that still fire and are not in `declared`, by name, at most `limit`."""
         found = await self._database.fetch("undeclared_schedules", declared=list(declared), limit=limit)
         return [row["name"] for row in found]
 
@@ -216,20 +224,19 @@ class Schedules:
 
     @reads
     async def name_of(self, schedule_id: int) -> str | None:
-        """What a schedule is called, or was before it was deleted."""
+        """The name of a schedule, also of a deleted schedule."""
         [row] = await self._database.fetch("name_of_schedule", schedule_id=schedule_id)
         name: str | None = row["name"]
         return name
 
     @reads
     async def versions(self, name: str) -> list[ScheduleVersion]:
-        """Every version of one schedule, also of one that was deleted, oldest first."""
+        """Every version of one schedule, also of a deleted schedule, oldest first."""
         return [_version(row) for row in await self._database.fetch("versions", name=name)]
 
     @reads
     async def page(self, which: ScheduleFilter, *, at: Stamp) -> SchedulePage:
-        """Schedules by name, each with its newest slot. However many there are, a bounded number of rows is
-        looked at."""
+        """Schedules by name, each with its newest slot. It reads a bounded number of rows."""
         page = await self._database.fetch(
             "schedules_page",
             text=which.text,
@@ -251,17 +258,18 @@ class Schedules:
 
     @reads
     async def counts(self, *, late: timedelta, at: Stamp) -> ScheduleCounts:
-        """How many there are; overdue are those whose slot is `late` or later."""
+        """The numbers of schedules. A schedule is overdue if its slot is `late` or more behind."""
         [row] = await self._database.fetch("schedule_counts", late=late, look=MOST_COUNTED, at=at)
         return _counts(row)
 
-    # How they are written.
+    # Writing.
 
     async def _put(
         self, batch: list[NewSchedule], author: str | None, note: str | None, expected: Expected, at: Stamp
     ) -> list[str]:
-        """Most are as they are said to be, which is seen without a lock. The others are written in one
-        transaction; what somebody else made at that very moment is compared anew."""
+        """Write a batch. Most schedules are as declared, which is found without a lock. The other schedules
+        are written in one transaction. A schedule that another process made at the same moment is compared
+        again."""
         changed: list[str] = []
         by_hand = author is not None
         lines = await self._places.lines(each.limit_keys or () for each in batch)
@@ -295,9 +303,10 @@ class Schedules:
         expected: Expected,
         at: Stamp,
     ) -> _Written | None:
-        """What is there is locked by id, as fires lock it; then come specs by trigger, then new schedules by
-        name: processes that start together lock in one order. Answers the names that were written, and what
-        another process made at the same moment; None where more has to be decided first."""
+        """Lock schedules by id, as firings do; then specs by trigger; then new schedules by name. So
+        processes that start at the same time lock in one order. The answer has the names that were written,
+        and the schedules that another process made at the same moment; it is None if more slots have to be
+        decided first."""
         by_hand = author is not None
         found = await _lock(tx, {each.new.name for each in said} | expected.keys())
         if expected:
@@ -335,9 +344,9 @@ class Schedules:
         work: Callable[[Transaction], Coroutine[Any, Any, T | None]],
         outcome: Callable[[T | None], object] = lambda done: done,
     ) -> T:
-        """Until it has been done: where more is due before a change than one transaction should decide, it
-        takes several, and whoever reads in between finds the schedules as they were. The last transaction
-        makes the change, and has the entry of the audit log."""
+        """Repeat the work until the change is made. If more slots are due before a change than one
+        transaction should decide, several transactions decide them. A reader in between finds the schedules
+        as they were. The last transaction makes the change, and writes the entry of the audit log."""
         while (done := await carried_out(self._database, what, work, outcome=outcome)) is None:
             pass
         return done
@@ -345,8 +354,8 @@ class Schedules:
     async def _decide(
         self, tx: Transaction, found: Sequence[Row], skip: Skipped | None, now: datetime
     ) -> bool:
-        """Decide what was due of these schedules, whose rows are locked, as they stand; whether that was all.
-        Of one that is paused its pause is why nothing is run."""
+        """Decide the slots of these schedules that were due, by their present versions; answer whether these
+        were all. The rows are locked. For a paused schedule, the pause is the reason why no job is made."""
         if not found:
             return True
         due = await tx.fetch("overdue_specs", ids=sorted({row["spec_id"] for row in found}), at=now)
@@ -377,16 +386,13 @@ class Schedules:
         return left.whole
 
 
-_Written = tuple[list[str], list[Said]]
-
-
 def _names_written(written: _Written | None) -> list[str]:
     return [] if written is None else written[0]
 
 
 async def _lock(tx: Transaction, names: Iterable[str]) -> list[Row]:
-    """Those that are there, by name. One that is made at this moment is not among them: nobody has its
-    lock."""
+    """Lock the schedules of these names; answer them by name. A schedule that another process makes at this
+    moment is left out, because it is not locked."""
     names = list(names)
     locked = {row["id"] for row in await tx.fetch("lock_schedules", names=names)}
     found = await tx.fetch("standing_schedules", names=names) if locked else []
@@ -394,13 +400,14 @@ async def _lock(tx: Transaction, names: Iterable[str]) -> list[Row]:
 
 
 async def _now(tx: Transaction, at: Stamp) -> datetime:
-    """Not when the transaction began: it may have waited for a fire since then."""
+    """The moment of now, not of the begin of the transaction: the transaction may have waited for a firing
+    since then."""
     [row] = await tx.fetch("moment", at=at)
     return moment(row["now"])
 
 
 def _differing(said: list[Said], found: Sequence[Row], by_hand: bool) -> list[Said]:
-    """Those that are not as they are said to be."""
+    """The schedules that are not as declared."""
     standing = {row["name"]: _schedule(row) for row in found}
     return [each for each in said if each.differs(standing.get(each.new.name), by_hand=by_hand)]
 
@@ -459,7 +466,7 @@ async def _add_versions(
     *,
     number: int = 0,
 ) -> list[Schedule]:
-    """Put the schedules on record as they are now; answer them."""
+    """Record the schedules as they are now; answer them."""
     found = await tx.fetch("standing_schedules", names=names) if names else []
     schedules = [_schedule(row) for row in found]
     await tx.each(

@@ -1,7 +1,7 @@
-"""Slots: what falls due, and what became of it.
+"""Slots: the slots that are due, their firings and the ledger.
 
-Schedules that have the same trigger share a spec. A slot of a spec that is due is opened as a fire, and a
-fire is carried out in parts: for some schedules at a time, the ledger's rows and the jobs are written.
+Schedules with the same trigger share a spec. A scheduler opens a due slot of a spec as a firing. A firing is
+carried out in parts: each part writes the ledger rows and the jobs of some schedules.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class Firing(Protocol):
         """As `Slots.fire`."""
 
     async def decide(self, tx: Transaction, due: Sequence[Due], *, at: datetime) -> int:
-        """Write what a fire would write of these slots, one for each schedule; answer how many jobs were
-        made. The caller has locked the schedules."""
+        """Write the rows that a firing would write for these slots, one slot for each schedule; answer how
+        many jobs were made. The caller has locked the schedules."""
 
     def combined(self, opening: Opening) -> str | None:
-        """The missed slots that an opened one stands for, as a fire keeps them."""
+        """The missed slots that a firing combines, as the store keeps them."""
 
 
 class Slots:
-    """Specs, fires and the ledger."""
+    """Specs, firings and the ledger."""
 
     def __init__(self, database: Database, firing: Firing) -> None:
         self._database = database
@@ -72,8 +72,8 @@ class Slots:
     async def due_specs(
         self, *, limit: int, beside: Sequence[int] = (), at: Stamp
     ) -> tuple[datetime, list[Spec]]:
-        """The store's now, and the specs whose `next_at` has come, earliest first, but for those `beside`:
-        a few that the caller can do nothing with."""
+        """The store's now, and the specs whose `next_at` has come, earliest first. Specs in `beside`
+        are left out: these are a few specs that the caller cannot open."""
         found = await self._database.relaxed(
             "due_specs", limit=limit, beside=list(beside), missed_after=LATE, at=at
         )
@@ -86,7 +86,7 @@ class Slots:
         return [read_spec(row) for row in await self._database.relaxed("unplanned_specs", limit=limit)]
 
     async def plan_specs(self, specs: Sequence[Spec]) -> None:
-        """Fill in `following_at`, where the spec still stands at the same `next_at`."""
+        """Write `following_at`, if the spec still has the same `next_at`."""
         planned = [
             {"id": spec.id, "next_at": spec.next_at, "following_at": spec.following_at}
             for spec in sorted(specs, key=lambda spec: spec.id)
@@ -94,8 +94,8 @@ class Slots:
         await self._database.each("plan_specs", planned, durable=False)
 
     async def open_firings(self, openings: Sequence[Opening], *, at: Stamp) -> int:
-        """Move specs on and open a fire for each slot, where the spec still stands at `expected`. Answers how
-        many were ours."""
+        """Write the next `next_at` of each spec and open a firing for its slot, if the spec still has the
+        `next_at` in `expected`. The answer is the number of firings that this call opened."""
         opened = await self._database.each(
             "open_firings",
             [
@@ -116,14 +116,14 @@ class Slots:
         return len(opened)
 
     async def fire(self, *, limit: int, breaker: int = BREAKER, at: Stamp) -> Chunk | None:
-        """Take the oldest open fire and write the next `limit` schedules' ledger rows and jobs, and the
-        fire's cursor, in one transaction. None when no fire is open to us. A schedule that catches up every
-        missed slot, with no bound of its own, and has `breaker` live jobs gets no more of them."""
+        """Take the oldest open firing. Write the ledger rows and jobs of its next `limit` schedules, and its
+        cursor, in one transaction. None when this process can take no firing. A schedule that catches up
+        every missed slot, without a bound, gets no more of these jobs while it has `breaker` live jobs."""
         return await self._firing.fire(limit=limit, breaker=breaker, at=at)
 
     async def release_held(self, *, at: Stamp) -> int:
-        """Make due the oldest jobs of each schedule that waited for others which have ended, as many as its
-        overlap policy allows at once; answer how many."""
+        """Make due the oldest held jobs of each schedule, if the jobs before them have ended, as many as the
+        overlap policy allows at once; answer how many jobs."""
         released = await self._database.fetch("release_held", at=at)
         if released:
             self._database.hint(len(released))
@@ -131,20 +131,21 @@ class Slots:
 
     @reads
     async def next_due(self, *, beside: Sequence[int] = (), at: Stamp) -> timedelta | None:
-        """How long until the earliest spec that is not among those `beside` is due (not negative), by the
-        store's clock."""
+        """The time until the earliest spec that is not in `beside` is due (not negative), by the store's
+        clock."""
         [row] = await self._database.relaxed("next_due", beside=list(beside), at=at)
         return maybe_length(row["wait"])
 
     @reads
     async def facts(self, schedule_id: int, slot_at: datetime) -> SlotFacts:
-        """What is on record about a slot of a schedule, one that was deleted too."""
+        """The facts on record about a slot of a schedule, also of a deleted schedule."""
         [row] = await self._database.fetch("slot_facts", schedule_id=schedule_id, slot_at=slot_at)
         return _facts(row)
 
     @reads
     async def deleted(self, schedules: Sequence[str], *, since: datetime) -> list[DeletedSlots]:
-        """What was due of these schedules when they were deleted, at `since` or later, by schedule."""
+        """The slots of these schedules that were due when the schedules were deleted, at `since` or later, by
+        schedule."""
         found = await self._database.fetch("slots_deleted", names=list(schedules), since=since)
         return [_deleted(row) for row in found]
 
@@ -157,7 +158,7 @@ class Slots:
         start: datetime | None = None,
         before: datetime | None = None,
     ) -> list[Slot]:
-        """The ledger of one schedule, newest slot first: those from `start` on and before `before`."""
+        """The ledger of one schedule, newest slot first: slots from `start` on and before `before`."""
         found = await self._database.fetch(
             "slots", schedule=schedule, start=start, before=before, limit=limit
         )
@@ -165,6 +166,5 @@ class Slots:
 
     @reads
     async def coming(self, *, limit: int) -> list[ComingFire]:
-        """The next slots, earliest first; one for each schedule. However many schedules there are, a bounded
-        number of rows is read."""
+        """The next slots, earliest first, one for each schedule. It reads a bounded number of rows."""
         return [_coming(row) for row in await self._database.fetch("coming", limit=limit)]

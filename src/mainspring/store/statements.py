@@ -1,9 +1,9 @@
-"""Named statements out of `store/sql`: what both dialects share, and what one of them says in its own words.
+"""Named statements from `store/sql`.
 
-`sql/shared` is written as PostgreSQL reads it, with `:now` for the moment of the call; what SQLite spells in
-another way (see `_RULES`) is rewritten when the files are read. `sql/postgres` and `sql/sqlite` hold the
-statements of one dialect, and those that it overrides, by name. Where PostgreSQL writes several tables in one
-WITH, SQLite's statement is several, each ended by a semicolon.
+The statements in `sql/shared` are PostgreSQL, with `:now` for the moment of the call. For SQLite they are
+rewritten when the files are read (see `_RULES`). `sql/postgres` and `sql/sqlite` have the statements of one
+dialect, and statements that override a shared statement of the same name. Where PostgreSQL writes several
+tables in one WITH, SQLite has several statements, each ended by a semicolon.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def _length(literal: re.Match[str]) -> str:
 
 _Replacement = str | Callable[[re.Match[str]], str]
 _RULES: tuple[tuple[str, _Replacement], ...] = (
-    # PostgreSQL has numbers for queues and tasks, SQLite their names: the name of a number, the number of a
-    # name, and the column itself.
+    # PostgreSQL has numbers for queues and tasks, SQLite has their names. The rules are for the name of a
+    # number, the number of a name, and the column.
     (r"\(SELECT name FROM mainspring\.(queue|task)s WHERE id = (\w+\.)?\1_id\)", r"\2\1"),
     (r"\(SELECT id FROM mainspring\.(queue|task)s WHERE name = (:\w+)\)", r"\2"),
     (r"\b(queue|task)_id\b", r"\1"),
     # Moments and lengths of time are microseconds.
     (r"\btimestamptz '([^']+)'", _moment),
     (r"\binterval '(\d+) (second|minute|hour|day)s?'", _length),
-    # JSON is text. The last of a list is `-> -1`.
+    # JSON is text. The last element of a list is `-> -1`.
     (r"([\w.]+) -> -1 ->> '(\w+)'", r"json_extract(\1, '$[#-1].\2')"),
     (r"([\w.]+) -> -1(?! ->)", r"json_extract(\1, '$[#-1]')"),
     (r"([\w.]+) ->> '(\w+)'", r"json_extract(\1, '$.\2')"),
@@ -102,7 +102,7 @@ def takes_now(statement: str) -> bool:
 
 
 def reading(texts: Mapping[str, str]) -> frozenset[str]:
-    """Those that only read: they neither write, lock nor call a function of ours."""
+    """The names of statements that only read: they do not write, lock or call a function of the schema."""
     return frozenset(name for name, text in texts.items() if not _WRITES.search(text))
 
 
@@ -126,7 +126,7 @@ def _folder(name: str) -> dict[str, str]:
 
 
 def _file(text: str) -> list[tuple[str, str]]:
-    for name, part in _PART.findall(text):  # what two statements have in common stands in one of them
+    for name, part in _PART.findall(text):  # a part that several statements share is written in one of them
         text = text.replace(f"-- use: {name}\n", part)
     _, *parts = _HEADING.split(text)
     bodies = (_COMMENT.sub("", body).strip().rstrip(";") for body in parts[1::2])

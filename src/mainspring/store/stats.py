@@ -1,4 +1,4 @@
-"""Statistics over time: what processes add up is kept by the minute, ten minutes, hour and day."""
+"""Statistics over time: counters and histograms by the minute, ten minutes, hour and day."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ _stat = reader(Stat)
 
 
 class Stats:
-    """Counters and histograms. What is added may be lost in a crash of the server."""
+    """Counters and histograms. New values may be lost in a crash of the server."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, tallies: Sequence[Tally], *, at: Stamp) -> None:
-        """Add to what is there for now. Those of tasks are added to the sum of all of them too."""
+        """Add these tallies to the present spans. Tallies of tasks are also added to the total of all
+        tasks."""
         written = msgspec.json.encode(_with_total(tallies)).decode()
         await self._database.relaxed("add_stats", tallies=written, spans=list(SPANS), at=at)
 
     @reads
     async def find(self, which: StatFilter) -> list[Stat]:
-        """Summed up, in order; steps in which nothing happened are left out."""
+        """The sums for each step, in order. Steps without any counts are left out."""
         found = await self._database.fetch(
             "stats",
             since=which.since,
@@ -53,8 +54,8 @@ class Stats:
         return [_summed_up(list(step)) for _, step in steps]
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop rows of a minute after a day, of ten after a fortnight, of an hour after a season, of a day
-        after a year or `keep`, whichever is longer; answer how many."""
+        """Delete old rows; answer how many. `KEPT` has the age for each span. Rows of a day are kept at least
+        for `keep`."""
         gone = 0
         for span in SPANS:
             old = await self._database.relaxed("prune_stats", span=span, keep=_kept(span, keep), at=at)
@@ -63,12 +64,12 @@ class Stats:
 
 
 def _kept(span: int, history: timedelta) -> timedelta:
-    """Days are kept for more than a year, and longer where history is."""
+    """How long rows of a span are kept. Rows of a day are kept at least as long as history."""
     return max(KEPT[span], history) if span == SPANS[-1] else KEPT[span]
 
 
 def _with_total(tallies: Sequence[Tally]) -> list[Tally]:
-    """And the sum of those of tasks, which is what is asked for most."""
+    """The tallies, and the total of all tasks, which is asked for most often."""
     own = [each for each in tallies if each.task]
     if not own:
         return list(tallies)
@@ -83,7 +84,7 @@ def _with_total(tallies: Sequence[Tally]) -> list[Tally]:
 
 
 def _summed_up(stats: Sequence[Stat]) -> Stat:
-    """One of what happened in the same step."""
+    """The sum of the rows of one step."""
     if len(stats) == 1:
         return stats[0]
     return msgspec.structs.replace(

@@ -1,8 +1,8 @@
-"""A store: an attribute for each noun, and what is asked of the database as a whole.
+"""The store: an attribute for each noun, and calls on the database as a whole.
 
-The engine never sees a cursor, a row or a driver's error. Every method is one transaction. Batches go in and
-come out, in model values. `at` is the clock's stamp: None means that the database's own clock decides. The
-seam is internal: it may change in any release.
+The engine never gets a cursor, a row or an error of the driver. Every method is one transaction. Methods take
+and answer batches of model values. `at` is the stamp of the caller's clock: None means that the clock of the
+database decides. This interface is internal: it may change in any release.
 """
 
 from __future__ import annotations
@@ -39,31 +39,32 @@ from mainspring.store.workflows.calls import Workflows
 from mainspring.store.workflows.session import StepJobs
 
 BATCH = 5000
-"""Rows that one transaction deletes, so that it holds its locks for milliseconds only."""
+"""The number of rows that one transaction deletes, at most, so that it holds its locks for milliseconds
+only."""
 WORKFLOWS = 10
-"""The same for workflows, which may have thousands of steps."""
+"""The same number for workflows, which may have thousands of steps."""
 HISTORY = ("prune_runs", "prune_logs", "prune_slots")
 
 
 class Waker(Protocol):
-    """Keeps hints coming; runs as a loop. Losing a hint costs latency only."""
+    """Receives hints, as a loop. A lost hint costs latency only."""
 
     name: str
 
     @property
     def deaf(self) -> str | None:
-        """Why no hint can come, so that jobs are found by looking alone; None when they can."""
+        """Why no hint can come, so that only polling finds jobs; None when hints can come."""
 
     async def tick(self) -> timedelta:
-        """One pass: listen or look; answer how long to wait."""
+        """One pass: listen or poll; answer how long to wait."""
 
     async def close(self) -> None:
         """Stop listening."""
 
 
 class Store(ABC):
-    """Everything that the engine and operators ask of a database. What the dialects do in their own way is
-    handed in."""
+    """All calls of the engine and of operators on a database. The constructor takes the parts that each
+    dialect has in its own way."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Store(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Send pending hints and let go of every connection and thread."""
+        """Send pending hints, and close every connection and thread."""
 
     async def now(self, *, at: Stamp) -> datetime:
         """The store's clock, or the stamp."""
@@ -113,19 +114,19 @@ class Store(ABC):
         return moment(row["now"])
 
     async def prune(self, *, keep: timedelta, at: Stamp) -> int:
-        """Drop history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
-        earlier, workflows, steps and events of that age, and see to it that there is room for the days ahead.
-        Dead letters are never touched. Answers how many rows or partitions went: zero means there was
-        nothing."""
-        return await prune(self._base, self.effects, self.workflows, self.events, keep=keep, at=at)
+        """Delete history (runs, their logs and the ledger) of the whole UTC days that ended `keep` ago or
+        earlier, and workflows, steps and events of that age. Make partitions for the next days. Dead letters
+        are never deleted. The answer is the number of deleted rows or partitions: zero means that there was
+        nothing to delete."""
+        return await _prune(self._base, self.effects, self.workflows, self.events, keep=keep, at=at)
 
     async def migrate(self) -> list[str]:
-        """Bring the schema up to this code's version; answer what was applied. Safe to run twice,
-        in two places at once, and again after being killed."""
+        """Bring the schema to the version of this code; answer the applied migrations. The call is safe to
+        run twice, in two processes at the same time, and again after the process was killed."""
         return await self._schema.migrate()
 
     async def verify(self) -> None:
-        """Raise SchemaMismatch unless the schema is exactly this code's."""
+        """Raise SchemaMismatch unless the schema has exactly the version of this code."""
         await self._schema.verify()
 
     async def identity(self) -> str:
@@ -135,8 +136,8 @@ class Store(ABC):
         return found
 
     async def change_identity(self, new: str, *, force: bool, at: Stamp) -> str | None:
-        """Give the database another id; answer the one it had. While a process is alive, nothing is changed
-        and None is answered, unless `force`: a process keeps the id it has learnt."""
+        """Give the database another id; answer the old id. While a process is alive, nothing is changed and
+        the answer is None, unless `force`, because a process caches the id."""
 
         async def work(tx: Transaction) -> str | None:
             [old] = await tx.fetch("lock_identity")
@@ -149,10 +150,10 @@ class Store(ABC):
         return old
 
 
-async def prune(
+async def _prune(
     database: Database, effects: Effects, workflows: Workflows, events: Events, *, keep: timedelta, at: Stamp
 ) -> int:
-    """Drop what is older than the days that are kept; answer how many rows or partitions went."""
+    """Delete history that is older than the kept days; answer how many rows or partitions were deleted."""
 
     async def make_room(tx: Transaction) -> None:
         await tx.fetch("lock_migrations")

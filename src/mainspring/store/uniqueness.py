@@ -1,4 +1,5 @@
-"""What both dialects decide about keys that are taken, and what they keep of the answer to a request."""
+"""Unique keys: the decision about a batch of jobs with keys, and the recorded answer to a request. This part
+has no SQL, and both dialects share it."""
 
 from __future__ import annotations
 
@@ -12,27 +13,27 @@ from mainspring.model.job import Answered, Inserted, Key, NewJob, OnDuplicate, R
 from mainspring.model.value import Value
 
 KEPT = timedelta(days=2)
-"""How long an answer is remembered: whoever asks again does so within a day."""
+"""How long an answer is kept: a caller repeats its request within a day."""
 _decode = msgspec.json.Decoder(tuple[tuple[int, bool, bool], ...]).decode
 
 
 class Holder(Value, frozen=True, kw_only=True):
-    """Who has a key."""
+    """The job that has a key."""
 
     job_id: int
     until: datetime | None
-    """With Scope.PERIOD: how long it keeps it, whatever becomes of the job."""
+    """With Scope.PERIOD: the end of the period in which the job keeps the key, also if the job has ended."""
 
 
 class Decision(Value, frozen=True, kw_only=True):
-    """What is to be written for a batch, and what is answered."""
+    """The writes and the answers for a batch."""
 
     answers: tuple[Inserted, ...]
-    """One for each job, in order."""
+    """One answer for each job, in order."""
     make: tuple[int, ...]
-    """Places of the jobs that are to be inserted, under the id of their answer."""
+    """Places of the jobs to be inserted, under the id in their answer."""
     replace: tuple[int, ...]
-    """Places of the jobs whose arguments the job of their answer takes over."""
+    """Places of the jobs whose arguments replace those of the job in their answer."""
 
 
 def decide(
@@ -42,8 +43,8 @@ def decide(
     live: Mapping[int, bool],
     now: datetime,
 ) -> Decision:
-    """`ids` are reserved, one for each job. `holders` are those of the keys, locked; `live` tells of the
-    jobs they name that have not ended whether they run."""
+    """Decide about a batch. `ids` are reserved, one for each job. `holders` are the locked holders of the
+    keys. `live` has the holders that have not ended, and whether they run."""
     answers: list[Inserted] = []
     make: list[int] = []
     replace: dict[int, int] = {}
@@ -61,8 +62,23 @@ def decide(
         else:
             answers.append(_duplicate(job.task, job.unique, other, running=live.get(other, False)))
             if answers[-1].replaced:
-                replace[other] = place  # the last one wins
+                replace[other] = place  # the last job of the batch counts
     return Decision(answers=tuple(answers), make=tuple(make), replace=tuple(replace.values()))
+
+
+def written(jobs: Sequence[Inserted]) -> bytes:
+    """An answer, as the store keeps it. It is short, because one row may have the ids of thousands of
+    jobs."""
+    return msgspec.json.encode([(each.job_id, each.created, each.replaced) for each in jobs])
+
+
+def recalled(request: RequestKey, digest: bytes, answer: bytes) -> Answered:
+    """The recorded answer, if it belongs to this request."""
+    if digest != request.digest:
+        raise KeyReused(request.key)
+    found = _decode(answer)
+    jobs = tuple(Inserted(job_id=job_id, created=made, replaced=new) for job_id, made, new in found)
+    return Answered(jobs=jobs, again=True)
 
 
 def _standing(
@@ -72,9 +88,9 @@ def _standing(
     live: Mapping[int, bool],
     now: datetime,
 ) -> int | None:
-    """The job that keeps this one out, if any."""
+    """The job that has the key, if there is one."""
     if key.digest in taken:
-        return taken[key.digest]  # an earlier one of the same batch
+        return taken[key.digest]  # an earlier job of the same batch
     holder = holders[key.digest]
     match key.scope:
         case Scope.QUEUED:
@@ -96,17 +112,3 @@ def _duplicate(task: str, key: Key, other: int, *, running: bool) -> Inserted:
             if running:
                 raise DuplicateJob(task, key.name, other, "it runs already")
             return Inserted(job_id=other, created=False, replaced=True)
-
-
-def written(jobs: Sequence[Inserted]) -> bytes:
-    """An answer as it is kept: a row may stand for thousands of jobs."""
-    return msgspec.json.encode([(each.job_id, each.created, each.replaced) for each in jobs])
-
-
-def recalled(request: RequestKey, digest: bytes, answer: bytes) -> Answered:
-    """The answer that is on record, if it is one to this request."""
-    if digest != request.digest:
-        raise KeyReused(request.key)
-    found = _decode(answer)
-    jobs = tuple(Inserted(job_id=job_id, created=made, replaced=new) for job_id, made, new in found)
-    return Answered(jobs=jobs, again=True)

@@ -1,9 +1,9 @@
-"""Rows that cannot be read are set aside: whatever met one goes on without it.
+"""Rows that cannot be read: the conditions that a row must meet.
 
-Constraints keep such rows out, but a row may have come in some other way: older data, a constraint that was
-dropped, a damaged file. One of them must not stop a queue, a pass or a page, so each is moved, whole, into
-`unreadable_rows`. What a row has to hold is the same on both dialects: it is said once, here, and their
-statements are made of it.
+Constraints refuse such rows, but there are other causes: older data, a constraint that was dropped, a damaged
+file. One such row must not stop a queue, a pass or a page. So the row is moved, completely, into
+`unreadable_rows`, and callers go on without it. The conditions are the same for both dialects: they are
+written once, here, and each dialect makes its statements from them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from mainspring.model.workflow import Definition
 from mainspring.store.codes import DISPOSITION, STEP, VERDICT, WORKFLOW
 
 FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-"""Moments that can be computed with: beyond them Python has little room for zones and leases, or none."""
+"""The range of moments with which Python can compute, with some room for zones and leases."""
 LONGEST = timedelta(days=3_660_000)
 INT, SMALL = 2**31 - 2, 2**15 - 2
-"""What can still be counted up by one."""
-
+"""The largest numbers that can still be increased by one."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -37,7 +36,7 @@ _Micros = Annotated[
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rows of one table have to hold, where anything is computed or decoded."""
+    """The conditions for the rows of one table, for columns that the store computes with or decodes."""
 
     key: tuple[str, ...]
     moments: tuple[str, ...] = ()
@@ -46,15 +45,15 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     fractions: tuple[str, ...] = ()
     words: Mapping[str, Sequence[object]] = {}
     named: tuple[str, ...] = ()
-    """Where PostgreSQL has a number for a queue or a task, and SQLite its name."""
+    """Columns in which PostgreSQL has the number of a queue or a task, and SQLite has its name."""
     rows: Mapping[str, str] = {}
     """Columns that name a row of another table."""
     failure: str = ""
     failures: str = ""
     documents: Mapping[str, str] = {}
-    """Columns of JSON, and which of `DOCUMENTS` they hold."""
+    """Columns of JSON, and their kind in `DOCUMENTS`."""
     lists: Mapping[str, str] = {}
-    """The same where only SQLite has JSON, or has another."""
+    """The same for columns that are JSON on SQLite only, or that have another kind there."""
 
 
 _COUNTS = {"fence": (0, INT), "failures": (0, SMALL), "crashes": (0, SMALL), "max_attempts": (1, SMALL)}
@@ -184,7 +183,7 @@ TABLES: Mapping[str, Table] = {
         lists={"counts": "numbers", "waits": "numbers", "tooks": "numbers"},
     ),
 }
-"""In this order: schedules go with their specs."""
+"""The order matters: a schedule whose spec was moved is moved too."""
 
 DOCUMENTS: Mapping[str, Callable[[bytes | str], object]] = {
     "failure": msgspec.json.Decoder(Failure).decode,
@@ -199,7 +198,7 @@ DOCUMENTS: Mapping[str, Callable[[bytes | str], object]] = {
 
 
 def holds(kind: str, text: bytes | str | None) -> bool:
-    """Whether a text is what it has to be."""
+    """Whether a text can be decoded as this kind of document."""
     if text is None:
         return True
     try:
@@ -210,5 +209,5 @@ def holds(kind: str, text: bytes | str | None) -> bool:
 
 
 def quoted(words: Sequence[object]) -> str:
-    """Words of ours as SQL lists them."""
+    """Fixed words as a list in SQL."""
     return ", ".join(f"'{word}'" for word in words)

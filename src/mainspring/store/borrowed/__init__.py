@@ -1,1 +1,1 @@
-"""Connections that are the caller's own, each kind in its own module; none of their libraries is needed."""
+"""Connections of the caller's own. None of their libraries is required."""

@@ -1,4 +1,4 @@
-"""The blocking face of a connection that is awaited: for handlers that are plain functions."""
+"""Blocking connections, on top of async connections: for handlers that are plain functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Caller(Protocol):
-    """Has a coroutine run where its connection lives, and waits for its end."""
+    """Runs a coroutine on the event loop of its connection, and waits for its end."""
 
     def __call__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T: ...
 

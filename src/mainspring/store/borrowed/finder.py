@@ -1,8 +1,8 @@
-"""Which kind of connection `tx=` is, found by the names of its classes, and how each kind is used.
+"""Kinds of connections for `tx=`. The kind is found by the names of the classes.
 
-asyncpg: a `Connection`, or what a pool has handed out. psycopg 3: `Connection` and `AsyncConnection`.
+asyncpg: a `Connection`, also from a pool. psycopg 3: `Connection` and `AsyncConnection`.
 Django: a database's alias, or its connection. SQLAlchemy 2: `Session` and `Connection`, and their async
-twins, which begin transactions by themselves. No library is imported for it.
+variants, which begin transactions by themselves. This module imports none of these libraries.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mainspring.store.borrowed.guest import (
     Lent,
     Params,
     Result,
+    SQLiteGuest,
     dollars,
     no_transaction,
     pyformat,
@@ -58,75 +59,45 @@ def awaiting(tx: object) -> Awaiting:
     return found
 
 
-def _guest(tx: object) -> Any:
-    if isinstance(tx, Lent):
-        return tx.guest()
-    if isinstance(tx, str):
-        return _django_alias(tx)
-    for cls in type(tx).__mro__:
-        found = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
-        if found is not None:
-            return found(tx)
-    raise InvalidArgument("tx", type(tx), _EXPECTED)
+class PsycopgGuest:
+    """A blocking connection of psycopg."""
+
+    dialect = POSTGRES
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def check(self) -> None:
+        _check(self._connection, "with connection.transaction():")
+
+    def run(self, text: str, params: Params) -> Result:
+        with self._connection.cursor(row_factory=_tuples()) as cursor:
+            cursor.execute(pyformat(text), params)
+            return _result(cursor, cursor.fetchall() if cursor.description else [])
 
 
-def _kind(tx: object) -> str:
-    return f"{type(tx).__module__.partition('.')[0]}'s {type(tx).__name__}"
+class AsyncPsycopgGuest:
+    """An async connection of psycopg."""
 
+    dialect = POSTGRES
 
-def _sqlite(tx: object) -> object:
-    from mainspring.store.borrowed.guest import SQLiteGuest
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
 
-    return SQLiteGuest(tx)
+    def check(self) -> None:
+        _check(self._connection, "async with connection.transaction():")
 
+    async def run(self, text: str, params: Params) -> Result:
+        async with self._connection.cursor(row_factory=_tuples()) as cursor:
+            await cursor.execute(pyformat(text), params)
+            return _result(cursor, await cursor.fetchall() if cursor.description else [])
 
-def _psycopg(tx: object) -> object:
-    return PsycopgGuest(tx)
-
-
-def _async_psycopg(tx: object) -> object:
-    return AsyncPsycopgGuest(tx)
-
-
-def _asyncpg(tx: object) -> object:
-    return AsyncpgGuest(tx)
-
-
-def _sqlalchemy(tx: object) -> object:
-    return SQLAlchemyGuest(connection_of(tx))
-
-
-def _async_sqlalchemy(tx: object) -> object:
-    return AsyncSQLAlchemyGuest(tx)
-
-
-def _django(tx: object) -> object:
-    return DjangoGuest(tx)
-
-
-def _django_alias(alias: str) -> object:
-    return DjangoGuest(by_alias(alias))
-
-
-_KINDS: dict[tuple[str, str], Callable[[object], object]] = {
-    ("sqlite3", "Connection"): _sqlite,
-    ("psycopg", "Connection"): _psycopg,
-    ("psycopg", "AsyncConnection"): _async_psycopg,
-    ("asyncpg", "Connection"): _asyncpg,
-    ("asyncpg", "PoolConnectionProxy"): _asyncpg,
-    ("sqlalchemy", "Connection"): _sqlalchemy,
-    ("sqlalchemy", "Session"): _sqlalchemy,
-    ("sqlalchemy", "scoped_session"): _sqlalchemy,
-    ("sqlalchemy", "AsyncConnection"): _async_sqlalchemy,
-    ("sqlalchemy", "AsyncSession"): _async_sqlalchemy,
-    ("sqlalchemy", "async_scoped_session"): _async_sqlalchemy,
-    ("django", "BaseDatabaseWrapper"): _django,
-    ("django", "ConnectionProxy"): _django,
-}
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
 
 
 class AsyncpgGuest:
-    """A connection that is awaited."""
+    """An async connection of asyncpg."""
 
     dialect = POSTGRES
 
@@ -146,8 +117,70 @@ class AsyncpgGuest:
         raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
 
 
+class SQLAlchemyGuest:
+    """A blocking `Connection` of SQLAlchemy."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.dialect: str = connection.dialect.name
+        self._paramstyle: str = connection.dialect.paramstyle
+
+    def check(self) -> None:
+        # The level is an option of this connection or of its engine, or an argument of the engine.
+        level = self._connection.get_execution_options().get("isolation_level")
+        if level is None:
+            level = getattr(self._connection.dialect, "_on_connect_isolation_level", None)
+        if level == _AUTOCOMMIT:
+            raise no_transaction(
+                "SQLAlchemy connection, whose isolation level is AUTOCOMMIT", "use an engine without it"
+            )
+
+    def run(self, text: str, params: Params) -> Result:
+        # Not with text(), which would read casts as parameters.
+        result = self._connection.exec_driver_sql(*self._spelled(text, params))
+        if not result.returns_rows:
+            return Result([], result.rowcount)
+        return Result(rows(result.keys(), result.fetchall()), result.rowcount)
+
+    def _spelled(self, text: str, params: Params) -> tuple[str, Any]:
+        if self.dialect == SQLITE:
+            return text, dict(params)
+        if self.dialect == POSTGRES and self._paramstyle == "pyformat":
+            return pyformat(text), dict(params)
+        if self.dialect == POSTGRES and self._paramstyle.startswith("numeric"):
+            sql, names = dollars(text)
+            return sql, tuple(params[name] for name in names)
+        driver = f"{self.dialect}+{self._connection.dialect.driver}"
+        raise InvalidArgument("tx", driver, "SQLAlchemy with psycopg, asyncpg or SQLite")
+
+
+class AsyncSQLAlchemyGuest:
+    """An `AsyncConnection` or an `AsyncSession`: it runs statements on its blocking variant."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.dialect: str = _sync_connection(connection).dialect.name
+
+    def check(self) -> None:
+        if (twin := getattr(self._connection, "sync_connection", None)) is not None:
+            SQLAlchemyGuest(twin).check()
+
+    async def run(self, text: str, params: Params) -> Result:
+        return await self.blocking(lambda guest: guest.run(text, params))
+
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        def inside(twin: Any) -> T:
+            guest = SQLAlchemyGuest(_connection_of(twin))
+            guest.check()
+            return work(guest)
+
+        done: T = await self._connection.run_sync(inside)
+        return done
+
+
 class DjangoGuest:
-    """A connection of Django's, through its own cursor, so that its instrumentation sees us too."""
+    """A Django connection. It uses the cursor of Django, so that the instrumentation of Django sees the
+    statements."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -167,7 +200,27 @@ class DjangoGuest:
             )
 
 
-def by_alias(alias: str) -> Any:
+def _guest(tx: object) -> Any:
+    if isinstance(tx, Lent):
+        return tx.guest()
+    if isinstance(tx, str):
+        return DjangoGuest(_by_alias(tx))
+    for cls in type(tx).__mro__:
+        found = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if found is not None:
+            return found(tx)
+    raise InvalidArgument("tx", type(tx), _EXPECTED)
+
+
+def _kind(tx: object) -> str:
+    return f"{type(tx).__module__.partition('.')[0]}'s {type(tx).__name__}"
+
+
+def _sqlalchemy(tx: object) -> object:
+    return SQLAlchemyGuest(_connection_of(tx))
+
+
+def _by_alias(alias: str) -> Any:
     """The connection of this name, in this thread."""
     django = sys.modules.get("django.db")
     if django is None:
@@ -176,43 +229,6 @@ def by_alias(alias: str) -> Any:
     if alias not in django.connections:
         raise InvalidArgument("tx", alias, f"one of Django's databases: {', '.join(django.connections)}")
     return django.connections[alias]
-
-
-class PsycopgGuest:
-    """A blocking connection."""
-
-    dialect = POSTGRES
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def check(self) -> None:
-        _check(self._connection, "with connection.transaction():")
-
-    def run(self, text: str, params: Params) -> Result:
-        with self._connection.cursor(row_factory=_tuples()) as cursor:
-            cursor.execute(pyformat(text), params)
-            return _result(cursor, cursor.fetchall() if cursor.description else [])
-
-
-class AsyncPsycopgGuest:
-    """An awaited connection."""
-
-    dialect = POSTGRES
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def check(self) -> None:
-        _check(self._connection, "async with connection.transaction():")
-
-    async def run(self, text: str, params: Params) -> Result:
-        async with self._connection.cursor(row_factory=_tuples()) as cursor:
-            await cursor.execute(pyformat(text), params)
-            return _result(cursor, await cursor.fetchall() if cursor.description else [])
-
-    async def blocking(self, work: Callable[[Blocking], T]) -> T:
-        raise UsageError("tx: a connection to PostgreSQL was asked for SQLite's work")
 
 
 def _check(connection: Any, instead: str) -> None:
@@ -226,81 +242,37 @@ def _result(cursor: Any, found: list[Any]) -> Result:
 
 
 def _tuples() -> Any:
-    from psycopg.rows import tuple_row  # whoever has such a connection has the library
+    from psycopg.rows import tuple_row  # a caller with such a connection has the library
 
     return tuple_row
 
 
-class SQLAlchemyGuest:
-    """A blocking `Connection`."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self.dialect: str = connection.dialect.name
-        self._paramstyle: str = connection.dialect.paramstyle
-
-    def check(self) -> None:
-        # As an option of this connection or its engine, or else as the engine was made.
-        level = self._connection.get_execution_options().get("isolation_level")
-        if level is None:
-            level = getattr(self._connection.dialect, "_on_connect_isolation_level", None)
-        if level == _AUTOCOMMIT:
-            raise no_transaction(
-                "SQLAlchemy connection, whose isolation level is AUTOCOMMIT", "use an engine without it"
-            )
-
-    def run(self, text: str, params: Params) -> Result:
-        # Not through text(): it would take the casts for parameters.
-        result = self._connection.exec_driver_sql(*self._spelled(text, params))
-        if not result.returns_rows:
-            return Result([], result.rowcount)
-        return Result(rows(result.keys(), result.fetchall()), result.rowcount)
-
-    def _spelled(self, text: str, params: Params) -> tuple[str, Any]:
-        if self.dialect == SQLITE:
-            return text, dict(params)
-        if self.dialect == POSTGRES and self._paramstyle == "pyformat":
-            return pyformat(text), dict(params)
-        if self.dialect == POSTGRES and self._paramstyle.startswith("numeric"):
-            sql, names = dollars(text)
-            return sql, tuple(params[name] for name in names)
-        driver = f"{self.dialect}+{self._connection.dialect.driver}"
-        raise InvalidArgument("tx", driver, "SQLAlchemy with psycopg, asyncpg or SQLite")
-
-
-class AsyncSQLAlchemyGuest:
-    """An `AsyncConnection` or an `AsyncSession`: what it does, it does through its blocking twin."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self.dialect: str = sync_connection(connection).dialect.name
-
-    def check(self) -> None:
-        if (twin := getattr(self._connection, "sync_connection", None)) is not None:
-            SQLAlchemyGuest(twin).check()
-
-    async def run(self, text: str, params: Params) -> Result:
-        return await self.blocking(lambda guest: guest.run(text, params))
-
-    async def blocking(self, work: Callable[[Blocking], T]) -> T:
-        def inside(twin: Any) -> T:
-            guest = SQLAlchemyGuest(connection_of(twin))
-            guest.check()
-            return work(guest)
-
-        done: T = await self._connection.run_sync(inside)
-        return done
-
-
-def connection_of(tx: Any) -> Any:
-    """The `Connection` itself, or the one that a session uses."""
+def _connection_of(tx: Any) -> Any:
+    """The `Connection`, or the connection that a session uses."""
     return tx if hasattr(tx, "exec_driver_sql") else tx.connection()
 
 
-def sync_connection(tx: Any) -> Any:
-    """Something that knows the dialect, without awaiting: the bind of a session, or the engine."""
+def _sync_connection(tx: Any) -> Any:
+    """An object that has the dialect, without awaiting: the bind of a session, or the engine."""
     if (twin := getattr(tx, "sync_connection", None)) is not None:
         return twin
     if hasattr(tx, "get_bind"):
         return tx.get_bind()
     return tx.engine
+
+
+_KINDS: dict[tuple[str, str], Callable[[object], object]] = {
+    ("sqlite3", "Connection"): SQLiteGuest,
+    ("psycopg", "Connection"): PsycopgGuest,
+    ("psycopg", "AsyncConnection"): AsyncPsycopgGuest,
+    ("asyncpg", "Connection"): AsyncpgGuest,
+    ("asyncpg", "PoolConnectionProxy"): AsyncpgGuest,
+    ("sqlalchemy", "Connection"): _sqlalchemy,
+    ("sqlalchemy", "Session"): _sqlalchemy,
+    ("sqlalchemy", "scoped_session"): _sqlalchemy,
+    ("sqlalchemy", "AsyncConnection"): AsyncSQLAlchemyGuest,
+    ("sqlalchemy", "AsyncSession"): AsyncSQLAlchemyGuest,
+    ("sqlalchemy", "async_scoped_session"): AsyncSQLAlchemyGuest,
+    ("django", "BaseDatabaseWrapper"): DjangoGuest,
+    ("django", "ConnectionProxy"): DjangoGuest,
+}

@@ -1,8 +1,8 @@
-"""What every borrowed connection can do: run one of our statements inside its caller's transaction.
+"""Guests: borrowed connections that run a statement of the store inside the transaction of their caller.
 
-A statement comes with `:name` parameters, as the .sql files write it. What the driver raises is left as
-it is, so that the caller's own handling of it (a retry, say) still works; only a schema that is not
-there becomes our word for it.
+A statement has `:name` parameters, as in the .sql files. Errors of the driver are not changed, so that the
+caller can still handle them, for example with a retry. Only the error for a missing schema becomes
+SchemaMismatch.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ BEGIN = "begin one first, best with BEGIN IMMEDIATE"
 
 
 class Result(NamedTuple):
-    """What a statement answered."""
+    """The answer of a statement."""
 
     rows: list[Row]
     changed: int
 
 
 class Blocking(Protocol):
-    """A connection that is used without awaiting."""
+    """A blocking connection."""
 
     dialect: str
 
@@ -43,22 +43,22 @@ class Blocking(Protocol):
 
 
 class Awaiting(Protocol):
-    """A connection that is awaited."""
+    """An async connection."""
 
     dialect: str
 
     def check(self) -> None:
-        """As with a blocking one."""
+        """As `Blocking.check`."""
 
     async def run(self, text: str, params: Params) -> Result:
         """Run one statement."""
 
     async def blocking(self, work: Callable[[Blocking], T]) -> T:
-        """Run several, by code that does not await."""
+        """Run several statements, with code that does not await."""
 
 
 class Lent:
-    """Base of the connections that we hand out ourselves: they know what they are."""
+    """Base class of connections that the store lends to handlers. Such a connection makes its own guest."""
 
     def guest(self) -> Blocking | Awaiting:
         """This connection as a guest."""
@@ -66,25 +66,25 @@ class Lent:
 
 
 def no_transaction(what: str, instead: str) -> UsageError:
-    """For a connection on which every statement would be a transaction of its own."""
+    """The error for a connection on which every statement would be a separate transaction."""
     return UsageError(f"tx: no transaction is in progress on this {what}; {instead}")
 
 
 def rows(columns: Iterable[str], found: Iterable[Sequence[Any]]) -> list[Row]:
-    """Rows by name, whatever the connection makes of its rows for its owner."""
+    """Rows as dicts, for every row type of the connection."""
     names = list(columns)
     return [dict(zip(names, each, strict=True)) for each in found]
 
 
 @lru_cache(maxsize=64)
 def dollars(text: str) -> tuple[str, tuple[str, ...]]:
-    """For drivers that number their parameters: the text with `$n`, and the names in their order."""
+    """The text with `$n`, and the names in their order: for drivers with numbered parameters."""
     return numbered(text)
 
 
 @lru_cache(maxsize=64)
 def pyformat(text: str) -> str:
-    """For drivers that write `%(name)s`."""
+    """The text with `%(name)s`, for drivers with named parameters."""
     numbers, names = numbered(text.replace("%", "%%"))
     return re.sub(r"\$([0-9]+)", lambda match: f"%({names[int(match[1]) - 1]})s", numbers)
 
@@ -98,7 +98,7 @@ class SQLiteGuest:
         self._connection = connection
 
     def check(self) -> None:
-        # `autocommit` came with Python 3.12; -1 there means that isolation_level rules, as before.
+        # `autocommit` came with Python 3.12; -1 means that isolation_level decides, as before.
         mode = getattr(self._connection, "autocommit", -1)
         begins_by_itself = mode is False or (mode == -1 and self._connection.isolation_level is not None)
         if not (begins_by_itself or self._connection.in_transaction):

@@ -1,1 +1,1 @@
-"""PostgreSQL adapter: SQL beside it, rows turned into model values, driver errors translated."""
+"""The PostgreSQL dialect of the store."""

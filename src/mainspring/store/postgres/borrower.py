@@ -1,4 +1,4 @@
-"""Our statements on connections to PostgreSQL that are the caller's own, and transactions for handlers."""
+"""Calls of the store on callers' own connections to PostgreSQL, and transactions for handlers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ from mainspring.store.postgres.pooled import Mark
 from mainspring.store.postgres.settling import recorded, settle_batch
 from mainspring.waiting import at_once
 
+if TYPE_CHECKING:
+    from asyncpg.transaction import Transaction
+
+    from mainspring.store.postgres.connection import Connection, Record
+
 T = TypeVar("T")
 
 Fetch = Callable[..., Awaitable[list[Any]]]
@@ -27,7 +32,7 @@ _NO_SCHEMA = ("3F000", "42883", "42P01")
 
 
 class PostgresErrand(Generic[T]):
-    """Work written once, as a coroutine that fetches; a blocking connection answers it without a pause."""
+    """Work as a coroutine that fetches. On a blocking connection the coroutine never has to wait."""
 
     def __init__(self, work: Callable[[Fetch], Coroutine[Any, Any, T]]) -> None:
         self._work = work
@@ -105,30 +110,8 @@ class PostgresBorrower:
         return PostgresErrand(work)
 
 
-def _require(guest: Blocking | Awaiting, tx: object) -> None:
-    if guest.dialect != POSTGRES:
-        raise InvalidArgument(
-            "tx", tx, f"a connection to the app's own database, which is PostgreSQL, not {guest.dialect}"
-        )
-
-
-def _explain(error: Exception) -> None:
-    """Raise our word for a database that has no schema of ours. SQLAlchemy and Django keep the driver's
-    error in `orig` and as the cause."""
-    for told in (error, getattr(error, "orig", None), error.__cause__):
-        state = getattr(told, "sqlstate", None) or getattr(told, "pgcode", None)
-        if state in _NO_SCHEMA and "mainspring" in str(told):
-            raise SchemaMismatch(0, len(MIGRATIONS), "tx is a connection to a database without it") from error
-
-
-if TYPE_CHECKING:
-    from asyncpg.transaction import Transaction
-
-    from mainspring.store.postgres.connection import Connection, Record
-
-
 class PostgresLoan:
-    """One session, in one transaction."""
+    """A loan of one session, in one transaction."""
 
     def __init__(
         self,
@@ -153,15 +136,6 @@ class PostgresLoan:
         finally:
             await self._database.take_back(self.connection)
 
-    async def _settle(self, settlement: Settlement, at: Stamp) -> bool:
-        if not self.connection.is_in_transaction():
-            raise UsageError("the handler has ended the transaction that it was given")
-        if await settle_batch(self._fetch, settlement.verdict, [settlement], at):
-            await self._transaction.commit()
-            return True
-        await self._transaction.rollback()
-        return False
-
     async def rollback(self) -> None:
         self._require_owner()
         try:
@@ -176,8 +150,17 @@ class PostgresLoan:
         await self._database.end_session(lost.session)
         return bool(await recorded(self._database.fetch, [settlement]))
 
+    async def _settle(self, settlement: Settlement, at: Stamp) -> bool:
+        if not self.connection.is_in_transaction():
+            raise UsageError("the handler has ended the transaction that it was given")
+        if await settle_batch(self._fetch, settlement.verdict, [settlement], at):
+            await self._transaction.commit()
+            return True
+        await self._transaction.rollback()
+        return False
+
     def _require_owner(self) -> None:
-        if os.getpid() != self._pid:  # what we say on the session would be said for the parent
+        if os.getpid() != self._pid:  # the session belongs to the parent process
             raise UsageError("this transaction is of the process that this one was forked from")
 
     async def _fetch(self, statement: str, **params: object) -> list[Record]:
@@ -205,3 +188,19 @@ class PostgresLender:
             await self._database.take_back(connection)
             raise
         return PostgresLoan(self._database, connection, transaction, session)
+
+
+def _require(guest: Blocking | Awaiting, tx: object) -> None:
+    if guest.dialect != POSTGRES:
+        raise InvalidArgument(
+            "tx", tx, f"a connection to the app's own database, which is PostgreSQL, not {guest.dialect}"
+        )
+
+
+def _explain(error: Exception) -> None:
+    """Raise SchemaMismatch for a database without the schema of the store. SQLAlchemy and Django keep the
+    error of the driver in `orig` and as the cause."""
+    for told in (error, getattr(error, "orig", None), error.__cause__):
+        state = getattr(told, "sqlstate", None) or getattr(told, "pgcode", None)
+        if state in _NO_SCHEMA and "mainspring" in str(told):
+            raise SchemaMismatch(0, len(MIGRATIONS), "tx is a connection to a database without it") from error

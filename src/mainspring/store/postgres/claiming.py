@@ -1,4 +1,4 @@
-"""Claims on PostgreSQL: made, and found again when their answer was lost."""
+"""Claims on PostgreSQL: new claims, and claims whose answer was lost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from mainspring.store.postgres.connection import Record
 
 ID, QUEUE, PRIORITY, RUN_AT = 0, 2, 4, 8
-"""Where these are in a claimed row: looked up once a job, and quicker than by name."""
+"""The positions of these columns in a claimed row: faster than a look-up by name for each job."""
 _DUE = itemgetter(RUN_AT, ID)
 _ANY = 32_767
-"""Crashes: more than a job can have."""
+"""A number of crashes that is higher than a job can have."""
 
 
 class Claiming:
-    """The part of the queue that workers ask, several hundred times a second."""
+    """The claims of a queue. Workers call it several hundred times a second."""
 
     def __init__(self, database: Database, names: Names, hints: Hints, clock: Clock) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class Claiming:
         orphans: int | None,
         last: bool,
     ) -> list[Claim]:
-        # Under numbers that mean something else by now, it would bring other tasks' jobs.
+        # With numbers from before a failover, the claim could get jobs of other tasks.
         life = self._database.lives.count
         database_id = self._database_id if self._known_in == life else await self._learn(life)
         queue_ids = await self._names.queue_ids(queues)
@@ -79,6 +79,17 @@ class Claiming:
         claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
         return [*suspected, *claims] if suspected else claims
 
+    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
+        while self._lost_sessions:
+            await self._database.end_session(self._lost_sessions[-1])
+            self._lost_sessions.pop()
+        life = self._database.lives.count
+        database_id = self._database_id if self._known_in == life else await self._learn(life)
+        rows = await self._database.fetch_as_of(life, "held_jobs", worker_id=worker_id, at=at)
+        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
+        claims = [to_claim(cast("Record", row[:-1]), worker_id, self._names, database_id) for row in rows]
+        return [replace(each, orphan=row["orphan"]) for each, row in zip(claims, rows, strict=True)]
+
     async def _orphans(
         self,
         life: int,
@@ -105,13 +116,6 @@ class Claiming:
         claims = [to_claim(row, worker_id, self._names, database_id) for row in rows]
         return [replace(claim, orphan=True) for claim in claims]
 
-    async def _learn(self, life: int) -> str:
-        """The identity of the database that answers in this life."""
-        [row] = await self._database.fetch_as_of(life, "identity")
-        found: str = row["id"]
-        self._database_id, self._known_in = found, life
-        return found
-
     async def _seek(
         self,
         life: int,
@@ -122,7 +126,7 @@ class Claiming:
         limit: int,
         at: Stamp,
     ) -> list[Record]:
-        """Behind the hints, or at a stretch of what lies before them."""
+        """Claim jobs after the hints, or in a stretch before the hints."""
         hinted = stretch is None or stretch.is_piece
         places = self._hints.places if hinted else {}
         floor = self._hints.floor if hinted else None
@@ -152,17 +156,6 @@ class Claiming:
         self._hints.looked(stretch, began, _lasts(rows), full=len(rows) == limit)
         return rows
 
-    async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
-        while self._lost_sessions:
-            await self._database.end_session(self._lost_sessions[-1])
-            self._lost_sessions.pop()
-        life = self._database.lives.count
-        database_id = self._database_id if self._known_in == life else await self._learn(life)
-        rows = await self._database.fetch_as_of(life, "held_jobs", worker_id=worker_id, at=at)
-        await self._names.learn({r["queue_id"] for r in rows}, {r["task_id"] for r in rows})
-        claims = [to_claim(cast("Record", row[:-1]), worker_id, self._names, database_id) for row in rows]
-        return [replace(each, orphan=row["orphan"]) for each, row in zip(claims, rows, strict=True)]
-
     async def _relaxed(self, life: int, statement: str, **params: object) -> list[Record]:
         try:
             return await self._database.relaxed_as_of(life, statement, **params)
@@ -170,18 +163,25 @@ class Claiming:
             self._lost_sessions.append(lost.session)
             raise
 
+    async def _learn(self, life: int) -> str:
+        """The identity of the database that answers in this life."""
+        [row] = await self._database.fetch_as_of(life, "identity")
+        found: str = row["id"]
+        self._database_id, self._known_in = found, life
+        return found
+
 
 def _sort(rows: list[Record], queue_ids: Sequence[int]) -> None:
-    """RETURNING keeps no order: most important first, and of a priority level, the longest due."""
+    """Sort the rows, because RETURNING has no order: by priority, then by the moment when the job is due."""
     if len({(row[QUEUE], row[PRIORITY]) for row in rows}) < 2:
-        rows.sort(key=_DUE)  # as nearly always, without a call for each row
+        rows.sort(key=_DUE)  # the usual case, without a call for each row
     else:
         place = {queue_id: n for n, queue_id in enumerate(queue_ids)}
         rows.sort(key=lambda r: (-r[PRIORITY], place[r[QUEUE]], r[RUN_AT], r[ID]))
 
 
 def _lasts(rows: list[Record]) -> Iterator[tuple[Key, Place]]:
-    """Of rows in order, each priority level's last."""
+    """The last row of each priority level, from sorted rows."""
     following: Key | None = None
     for row in reversed(rows):
         lane = row[QUEUE], row[PRIORITY]

@@ -1,4 +1,4 @@
-"""Sessions with PostgreSQL: two pools and named statements."""
+"""The database on PostgreSQL: two pools of sessions, and named statements."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ CONNECT_WITHIN = timedelta(seconds=5)
 PROBE_WITHIN = timedelta(seconds=1)
 MIGRATE_WITHIN = timedelta(hours=2)
 REPEATED = "insert_due_job"
-"""What is done once for each job. It answers nothing: where a migration changes what is answered, the driver
-prepares anew what it looks for itself, and nothing else."""
+"""The statement that runs once for each job. It is prepared once for each session. It must have no answer:
+after a migration changes an answer, the driver prepares only its own statements again."""
 LENT = 16
-"""Transactions of handlers that one process has open at a time; others wait for theirs."""
+"""The number of handler transactions that one process has open at a time, at most. Other handlers wait."""
 
 
 class Session(Value, frozen=True, kw_only=True):
@@ -85,12 +85,12 @@ class Session(Value, frozen=True, kw_only=True):
     pid: int
     started: datetime
     began: datetime | None = None
-    """When its transaction began, where the next one may be somebody else's."""
+    """When its transaction began, if the next transaction of the session may belong to another process."""
 
 
 class Database:
-    """Runs named statements. Relaxed ones may be lost if the server crashes: claims and beats,
-    whose loss only means that a job is due again."""
+    """Runs named statements. Relaxed statements, such as claims and heartbeats, may be lost if the server
+    crashes: then a job is due again."""
 
     def __init__(self, address: DatabaseAddress, *, timeout: timedelta, size: int) -> None:
         self._url = address.url
@@ -104,7 +104,8 @@ class Database:
         self._opening = asyncio.Lock()
         self._sessions: dict[int, Session] = {}
         self.lives = Lives()
-        # One session is always left for what they ask on the side: else they might all wait for each other.
+        # One session is always free for the other statements of these transactions. Otherwise they might wait
+        # for each other.
         self._nesting = asyncio.Semaphore(max(1, size - 1))
         self._listening: weakref.WeakSet[asyncpg.Connection[Record]] = weakref.WeakSet()
         self._closed = False
@@ -116,8 +117,9 @@ class Database:
         forks.tell(self)
 
     def inherit(self) -> None:
-        """We are in a forked child. The sessions are the parent's: a word on one of them, a farewell too,
-        would be the parent's word; and the event loops they are on share their files with the parent's."""
+        """Drop the sessions in a forked child. The sessions belong to the parent process: the child must send
+        nothing on them, not even the end of a session. Their event loops share files with those of the
+        parent."""
         forks.abandon((self._pools, self._lending, list(self._listening)))
         self._pools, self._lending, self._sessions = {}, None, {}
         self._closed, self._refusal = True, functools.partial(UsageError, forks.INHERITED)
@@ -141,18 +143,164 @@ class Database:
         return await self._alone(statement, {**params, **_arrays(sets)}, relaxed=not durable)
 
     async def fetch_as_of(self, life: int, statement: str, **params: object) -> list[Record]:
-        """The same for what holds numbers that were learnt when the count of lives was this."""
+        """The same for a statement with numbers that were read when the count of lives was `life`."""
         self.lives.require(life)
         return await self._alone(statement, params, relaxed=False, life=life)
 
     async def relaxed(self, statement: str, **params: object) -> list[Record]:
-        """The same for what may be lost in a crash of the server."""
+        """The same for writes that may be lost in a crash of the server."""
         return await self._alone(statement, params, relaxed=True)
 
     async def relaxed_as_of(self, life: int, statement: str, **params: object) -> list[Record]:
-        """Both: numbers of that life, and it may be lost."""
+        """As `relaxed` and `fetch_as_of`: with numbers of that life, and the writes may be lost."""
         self.lives.require(life)
         return await self._alone(statement, params, relaxed=True, life=life)
+
+    @asynccontextmanager
+    async def transaction(
+        self, what: str, *, life: int | None = None, durable: bool = True, reads: bool = False
+    ) -> AsyncIterator[Transaction]:
+        """Several statements that happen together or not at all. With `reads`, a lost answer to COMMIT loses
+        no write."""
+        async with (
+            self._connection(relaxed=not durable, life=life) as connection,
+            self._committed(what, connection, relaxed=not durable, reads=reads),
+        ):
+            yield Transaction(self, connection)
+
+    async def within(
+        self,
+        what: str,
+        work: Callable[[Transaction], Coroutine[Any, Any, T]],
+        *,
+        durable: bool = True,
+        nested: bool = False,
+    ) -> T:
+        """The same with a callback. Workers get a hint when the transaction has committed."""
+        try:
+            return await self._within(what, work, durable, nested)
+        except PartitionMoved:
+            # Nothing has been written, and the second try sees the new partition.
+            return await self._within(what, work, durable, nested)
+
+    async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
+        """The same for work that only reads."""
+        async with self.transaction(what, reads=True) as transaction:
+            return await work(transaction)
+
+    @asynccontextmanager
+    async def nesting(self, what: str) -> AsyncIterator[Transaction]:
+        """The same for work that uses other sessions meanwhile, for names, ids or definitions."""
+        async with self._nesting, self.transaction(what) as transaction:
+            yield transaction
+
+    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
+        """Note that so many jobs may be due, and whether they may be due before jobs that were claimed
+        already."""
+        self.on_hint(jobs, earlier)
+
+    def renamed(self, identity: str) -> None:
+        """Note that the database has this id now, and drop all cached numbers."""
+        self.lives.end()
+
+    async def left_out(self, error: Exception) -> bool:
+        """Whether rows that cannot be read may be the cause, and have been set aside."""
+        return await self.on_unreadable(error)
+
+    def translating(self, what: str, session: Session | Mark | None) -> AbstractContextManager[None]:
+        """Inside it, errors of the driver become errors of the store."""
+        return translated(what, session)
+
+    def session_of(self, connection: Connection) -> Session | Mark | None:
+        """The value by which `end_session` finds this session."""
+        if self._pooled:
+            mark: Mark | None = getattr(connection, "mark", None)  # one that is lent has none
+            return mark
+        return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
+
+    async def session_in(self, connection: Connection) -> Session | Mark | None:
+        """The same as `session_of`, for a lent session that is in its transaction."""
+        if not self._pooled:
+            return self.session_of(connection)
+        sql, _ = SQL["session"]
+        with translated("session", None):
+            [row] = await connection.fetch(sql)
+        return Session(pid=row["pid"], started=row["backend_start"], began=row["began"])
+
+    async def run_on(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
+        """Run one statement on a session that the caller has."""
+        sql, names = SQL[statement]
+        session = self.session_of(connection)
+        if self._pooled and isinstance(session, Mark):
+            sql = session.text + sql
+        with translated(statement, session):
+            return await connection.fetch(sql, *[params[name] for name in names])
+
+    async def end_session(self, session: object) -> None:
+        """End a session whose connection was lost, so that it does nothing more."""
+        match session:
+            case Session():
+                named = {"pid": session.pid, "started": session.started, "began": session.began}
+                [row] = await self.fetch("end_session", **named)
+            case Mark():
+                [row] = await self.fetch("end_marked", mark=session.text)
+            case _:
+                return
+        if row["gone"] is False:
+            raise StoreUnavailable(f"{session} could not be ended")
+
+    async def lend(self) -> Connection:
+        """A session for statements of handlers. It does not have the settings of the store. It comes from a
+        separate pool, so that handlers with long transactions block only other handlers."""
+        if self._closed:
+            raise self._refusal()
+        async with self._opening:
+            if self._lending is None:
+                with connecting():
+                    self._lending = await asyncpg.create_pool(
+                        self._url,
+                        min_size=0,
+                        max_size=LENT,
+                        connect=_connect,
+                        timeout=CONNECT_WITHIN.total_seconds(),
+                        server_settings={"application_name": "mainspring handler"},
+                        **self._lent,
+                    )
+        with connecting():
+            return await self._lending.acquire()
+
+    async def take_back(self, connection: Connection) -> None:
+        """Take a lent session back. A session that is broken or still in a transaction is closed."""
+        if self._lending is None:
+            return
+        with released():
+            if not connection.is_closed() and connection.is_in_transaction():
+                connection.terminate()
+            await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
+
+    async def is_down(self) -> bool:
+        """Whether each host of the database refuses sessions, starts or stops, or, if there are several
+        hosts, is a standby."""
+        hosts = apart(self._url)
+        found = await asyncio.gather(*(self._is_down(url, among=len(hosts)) for url in hosts))
+        return all(found)
+
+    async def connect(self) -> asyncpg.Connection[Record]:
+        """A separate session, outside of the pools, for notifications."""
+        with connecting():
+            connection = await _connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
+        self._listening.add(connection)
+        return connection
+
+    async def close(self) -> None:
+        """Close every session. Running statements get as much time to end as one connect."""
+        self._closed = True
+        lending = () if self._lending is None else (Sessions(self._lending, self.timeout),)
+        for pool in (*self._pools.values(), *lending):
+            try:
+                await pool.close(CONNECT_WITHIN)
+            except (TimeoutError, *BROKEN):
+                pool.terminate()
 
     async def _alone(
         self, statement: str, params: dict[str, object], *, relaxed: bool, life: int | None = None
@@ -161,13 +309,13 @@ class Database:
         kept = None if pool is None or self._pooled or self._closed else pool.at_hand()
         if pool is None or kept is None:
             return await self._slowly(statement, params, relaxed=relaxed, life=life)
-        # As below, without what only trouble needs: this is done for every job that is put in.
+        # The same as `_once`, without the handling of errors, because this runs for every inserted job.
         sql, names = SQL[statement]
         run = kept.repeat if statement == REPEATED else kept.fetch
-        session = self._sessions.get(kept.connection.get_server_pid())  # before it may be gone
+        session = self._sessions.get(kept.connection.get_server_pid())  # before the session may be lost
         try:
             rows = await run(sql, [params[name] for name in names])
-        except BaseException as error:  # noqa: BLE001 - it is told as ours, and raised
+        except BaseException as error:  # noqa: BLE001 - it is translated, and raised
             try:
                 return await self._in_trouble(pool, kept.connection, statement, params, session, error)
             except AnswerLost as lost:
@@ -210,7 +358,7 @@ class Database:
         relaxed: bool,
         life: int | None,
     ) -> list[Record]:
-        """What may be repeated is; of the rest the caller is told that nobody knows."""
+        """Repeat a statement that may be repeated. For any other statement, raise AnswerLost."""
         if statement not in REPEATABLE:
             raise lost
         for _ in range(TRIES - 1):
@@ -230,7 +378,7 @@ class Database:
             try:
                 return await run(connection, statement, params)
             except PartitionMoved:
-                # Nothing of it has happened, and it is sure to see the new partition now.
+                # Nothing has been written, and the second try sees the new partition.
                 return await run(connection, statement, params)
 
     async def _steered(
@@ -246,7 +394,7 @@ class Database:
     async def _committed(
         self, what: str, connection: Connection, *, relaxed: bool, reads: bool = False
     ) -> AsyncIterator[None]:
-        """A transaction. An answer that is lost before its COMMIT was sent was one about nothing."""
+        """A transaction. If an answer is lost before COMMIT was sent, nothing has been committed."""
         committing = False
         try:
             with translated(what, self.session_of(connection)):
@@ -264,46 +412,6 @@ class Database:
             return connection.transaction()
         return steered(connection, mark, RELAXED if relaxed else DURABLE)
 
-    @asynccontextmanager
-    async def transaction(
-        self, what: str, *, life: int | None = None, durable: bool = True, reads: bool = False
-    ) -> AsyncIterator[Transaction]:
-        """Several statements that happen together or not at all. One that only reads has nothing to lose when
-        the answer to its COMMIT is lost."""
-        async with (
-            self._connection(relaxed=not durable, life=life) as connection,
-            self._committed(what, connection, relaxed=not durable, reads=reads),
-        ):
-            yield Transaction(self, connection)
-
-    async def within(
-        self,
-        what: str,
-        work: Callable[[Transaction], Coroutine[Any, Any, T]],
-        *,
-        durable: bool = True,
-        nested: bool = False,
-    ) -> T:
-        """The same as a callback; workers are hinted once it has been committed."""
-        try:
-            return await self._within(what, work, durable, nested)
-        except PartitionMoved:
-            # Nothing of it has happened, and it is sure to see the new partition now.
-            return await self._within(what, work, durable, nested)
-
-    async def reading(self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
-        """The same for work that only reads."""
-        async with self.transaction(what, reads=True) as transaction:
-            return await work(transaction)
-
-    def renamed(self, identity: str) -> None:
-        """The database has this id now: what this process has learnt of it is no longer so."""
-        self.lives.end()
-
-    async def left_out(self, error: Exception) -> bool:
-        """Whether rows that cannot be read were in the way, and have been moved out of it."""
-        return await self.on_unreadable(error)
-
     async def _within(
         self, what: str, work: Callable[[Transaction], Coroutine[Any, Any, T]], durable: bool, nested: bool
     ) -> T:
@@ -313,83 +421,6 @@ class Database:
         if transaction.hinted:
             self.hint(transaction.hinted, earlier=transaction.earlier)
         return answer
-
-    def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
-        """Say that so many jobs may be due, and whether before jobs that were claimed already."""
-        self.on_hint(jobs, earlier)
-
-    @asynccontextmanager
-    async def nesting(self, what: str) -> AsyncIterator[Transaction]:
-        """The same for those who ask for names, ids or definitions on other sessions meanwhile."""
-        async with self._nesting, self.transaction(what) as transaction:
-            yield transaction
-
-    def translating(self, what: str, session: Session | Mark | None) -> AbstractContextManager[None]:
-        """Inside it, the driver's errors are told as ours."""
-        return translated(what, session)
-
-    async def end_session(self, session: object) -> None:
-        """See to it that a session we lost contact with does nothing more."""
-        match session:
-            case Session():
-                named = {"pid": session.pid, "started": session.started, "began": session.began}
-                [row] = await self.fetch("end_session", **named)
-            case Mark():
-                [row] = await self.fetch("end_marked", mark=session.text)
-            case _:
-                return
-        if row["gone"] is False:
-            raise StoreUnavailable(f"{session} could not be ended")
-
-    async def lend(self) -> Connection:
-        """A session for statements that are not ours: without our settings, and from a pool of its own,
-        so that handlers which keep theirs for long hold up nobody but one another."""
-        if self._closed:
-            raise self._refusal()
-        async with self._opening:
-            if self._lending is None:
-                with connecting():
-                    self._lending = await asyncpg.create_pool(
-                        self._url,
-                        min_size=0,
-                        max_size=LENT,
-                        connect=_connect,
-                        timeout=CONNECT_WITHIN.total_seconds(),
-                        server_settings={"application_name": "mainspring handler"},
-                        **self._lent,
-                    )
-        with connecting():
-            return await self._lending.acquire()
-
-    @property
-    def _lent(self) -> dict[str, Any]:
-        # A reset behind a pooler would reset whatever session comes next.
-        return {"statement_cache_size": 0, "reset": _keep} if self._pooled else {"init": self._remember}
-
-    async def session_in(self, connection: Connection) -> Session | Mark | None:
-        """The same as `session_of`, for a lent session that is in its transaction."""
-        if not self._pooled:
-            return self.session_of(connection)
-        sql, _ = SQL["session"]
-        with translated("session", None):
-            [row] = await connection.fetch(sql)
-        return Session(pid=row["pid"], started=row["backend_start"], began=row["began"])
-
-    async def take_back(self, connection: Connection) -> None:
-        """A lent session comes back; one that is broken or still in a transaction is thrown away."""
-        if self._lending is None:
-            return
-        with released():
-            if not connection.is_closed() and connection.is_in_transaction():
-                connection.terminate()
-            await self._lending.release(connection, timeout=RELEASE_WITHIN.total_seconds())
-
-    async def is_down(self) -> bool:
-        """Whether each host that may have the database refuses sessions, says that it is starting or
-        stopping, or, where there are several, is a standby."""
-        hosts = apart(self._url)
-        found = await asyncio.gather(*(self._is_down(url, among=len(hosts)) for url in hosts))
-        return all(found)
 
     async def _is_down(self, url: str, *, among: int) -> bool:
         try:
@@ -409,23 +440,6 @@ class Database:
         finally:
             connection.terminate()
 
-    async def connect(self) -> asyncpg.Connection[Record]:
-        """A session of its own, outside the pools, for notifications."""
-        with connecting():
-            connection = await _connect(self._listen_url, timeout=CONNECT_WITHIN.total_seconds())
-        self._listening.add(connection)
-        return connection
-
-    async def close(self) -> None:
-        """Let go of every session; running statements get the time of one connect to end."""
-        self._closed = True
-        lending = () if self._lending is None else (Sessions(self._lending, self.timeout),)
-        for pool in (*self._pools.values(), *lending):
-            try:
-                await pool.close(CONNECT_WITHIN)
-            except (TimeoutError, *BROKEN):
-                pool.terminate()
-
     @asynccontextmanager
     async def _connection(self, relaxed: bool, life: int | None = None) -> AsyncIterator[Connection]:
         pool = self._pools.get(relaxed)
@@ -439,17 +453,17 @@ class Database:
 
     @asynccontextmanager
     async def _given(self, pool: Sessions, connection: Connection) -> AsyncIterator[None]:
-        """Inside it the session is ours; it goes back whatever happens."""
+        """Inside it, the caller has the session. At the end the session goes back to the pool."""
         well = False
         try:
             yield
             well = True
         except (AnswerLost, Broken, ReadOnly):
             with suppress(asyncpg.InterfaceError):  # the pool has dropped it already
-                # Whatever it is still at, or whoever it is with, nobody may be given it next.
+                # The session may still run a statement, so no other caller may get it.
                 connection.terminate()
             if self._pooled:
-                self.lives.end()  # behind a pooler nobody tells us whether it is another server's turn
+                self.lives.end()  # a pooler does not report that another server answers now
             raise
         finally:
             with released():
@@ -491,6 +505,11 @@ class Database:
                 **how,
             )
 
+    @property
+    def _lent(self) -> dict[str, Any]:
+        # Behind a pooler, a reset would reset the next session.
+        return {"statement_cache_size": 0, "reset": _keep} if self._pooled else {"init": self._remember}
+
     async def _greet(self, connection: asyncpg.Connection[Record]) -> None:
         row = await self._remember(connection)
         if row is not None and row["plans"] != STEERING["plan_cache_mode"]:
@@ -504,22 +523,6 @@ class Database:
         if row is not None:
             self._sessions[row["pid"]] = Session(pid=row["pid"], started=row["backend_start"])
         return row
-
-    def session_of(self, connection: Connection) -> Session | Mark | None:
-        """How `end_session` is told of this session."""
-        if self._pooled:
-            mark: Mark | None = getattr(connection, "mark", None)  # one that is lent has none
-            return mark
-        return None if connection.is_closed() else self._sessions.get(connection.get_server_pid())
-
-    async def run_on(self, connection: Connection, statement: str, params: dict[str, Any]) -> list[Record]:
-        """Run one statement on a session that the caller has."""
-        sql, names = SQL[statement]
-        session = self.session_of(connection)
-        if self._pooled and isinstance(session, Mark):
-            sql = session.text + sql
-        with translated(statement, session):
-            return await connection.fetch(sql, *[params[name] for name in names])
 
 
 class Transaction:
@@ -543,22 +546,22 @@ class Transaction:
         return await self.fetch(statement, **params, **_arrays(sets)) if sets else []
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
-        """Say that so many jobs may be due once it has been committed."""
+        """Note that so many jobs may be due when the transaction has committed."""
         self.hinted += jobs
         self.earlier |= earlier
 
     async def ask(self, sql: str, args: Sequence[object]) -> list[Record]:
-        """Run one statement that was made for the moment, and answer its rows."""
+        """Run one statement that has no name, and answer its rows."""
         return await self._connection.fetch(sql, *args)
 
     async def script(self, text: str) -> None:
-        """Run a text of several statements, as migrations are, however long it takes."""
-        # An index of a large history takes its time, and must not be given up half-way at every start.
+        """Run a text of several statements, such as a migration, without a time limit."""
+        # An index on a large history takes long, and must not be cancelled by a timeout at every start.
         await self._connection.execute("SET LOCAL statement_timeout = 0")
         await self._connection.execute(text, timeout=MIGRATE_WITHIN.total_seconds())
 
     async def copy(self, table: str, columns: list[str], records: Iterator[tuple[object, ...]]) -> None:
-        """Stream rows into a table: the fast way in for many."""
+        """Write many rows into a table with COPY."""
         await self._connection.copy_records_to_table(
             table, schema_name="mainspring", columns=columns, records=records
         )
@@ -569,11 +572,11 @@ def _arrays(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:
 
 
 def _unheard(jobs: int, earlier: bool) -> None:
-    """Where no worker is to be hinted."""
+    """The default for hints: no worker gets a hint."""
 
 
 async def _nothing_moved(error: Exception) -> bool:
-    """Where no rows can be moved out of the way."""
+    """The default: no rows are set aside."""
     return False
 
 
@@ -582,4 +585,4 @@ async def _connect(*args: Any, **options: Any) -> asyncpg.Connection[Record]:
 
 
 async def _keep(_connection: object) -> None:
-    """Instead of the pool's reset: our sessions keep no state, and a reset costs a round trip."""
+    """Replaces the reset of the pool: sessions keep no state, and a reset costs a round trip."""

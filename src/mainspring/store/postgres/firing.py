@@ -1,4 +1,4 @@
-"""Slots written on PostgreSQL: of many schedules in one statement."""
+"""Firing on PostgreSQL: one statement writes the slots of many schedules."""
 
 from __future__ import annotations
 

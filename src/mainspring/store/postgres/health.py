@@ -1,6 +1,6 @@
-"""What PostgreSQL tells of itself, and how rows that cannot be read are found there."""
+"""Health of PostgreSQL, and the search for rows that cannot be read."""
 
-# ruff: noqa: S608 - the names in statements that are made here are those of our own tables
+# ruff: noqa: S608 - the statements that are made here contain only names of the store's tables
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _snapshot = reader(Snapshot)
 
 
 class PostgresHealth(Health):
-    """The server's own views may be closed to us, one by one."""
+    """Health on PostgreSQL. Each view of the server may be forbidden to this role."""
 
     def __init__(self, database: Database, schema: Schema) -> None:
         super().__init__(database, schema)
@@ -80,7 +80,7 @@ class PostgresHealth(Health):
                 for column, kind in table.documents.items():
                     found += await self._move_documents(name, table, column, kind)
             except StoreUnavailable:
-                continue  # it takes too long, or somebody has such a row: the others are looked at
+                continue  # it takes too long, or such a row is locked: go on with the next table
         return found
 
     async def _move_documents(self, name: str, table: Table, column: str, kind: str) -> list[UnreadableRow]:
@@ -106,7 +106,7 @@ class PostgresHealth(Health):
 
 
 def _unreadable(table: Table) -> str:
-    """The condition that finds them, without an error whatever they hold."""
+    """The condition that finds these rows. It raises no error for any value."""
     first, last = FIRST.isoformat(), LAST.isoformat()
     longest = f"interval '{LONGEST.days} days'"
     wrong = [f"t.{each} NOT BETWEEN '{first}' AND '{last}'" for each in table.moments]

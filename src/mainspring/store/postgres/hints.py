@@ -1,15 +1,16 @@
-"""Where the last claims ended, so that the next one need not walk over what is taken or dead.
+"""Hints: the places where the last claims ended, so that the next claim does not read claimed or dead rows.
 
-Rows that were claimed or deleted stay in the index until vacuum has passed. A claim that starts at the head
-of the index gets slower with every job done until then; one that starts behind the last row claimed does
-not. What lies before the hints (jobs given back, late commits) is found by sweeps: when a hinted claim comes
-back short, and from time to time under full load.
+Rows that were claimed or deleted stay in the index until vacuum removes them. A claim that starts at the head
+of the index gets slower with every finished job until then. A claim that starts after the last claimed row
+does not. Jobs before the hints (jobs that were given back, late commits) are found by sweeps: when a claim
+with hints gets too few jobs, and from time to time under full load.
 
-A look from the head of the index walks over every row that was claimed or deleted and that vacuum has not
-cleared away. Under a snapshot that another session holds, vacuum clears nothing: a microsecond a row, and
-millions of rows in an hour. So a stretch that took long is cut in pieces. The newest is looked at often, for
-what comes late or is given back is seldom old; the others in turn, in a small part of the time. Neighbours
-that have become quick are one again, and where vacuum keeps up there is one stretch: everything.
+A look from the head of the index reads every row that was claimed or deleted and that vacuum has not removed.
+While another session holds an old snapshot, vacuum removes nothing: a row costs a microsecond, and an hour
+makes millions of rows. So a stretch that took long is cut in pieces. A sweep looks at the newest piece often,
+because jobs that come late or are given back are seldom old. It looks at the other pieces in turn, in a small
+part of the time. Two neighbours that have become fast are joined. Where vacuum removes rows in time, there is
+one stretch: everything.
 """
 
 from __future__ import annotations
@@ -22,37 +23,56 @@ from datetime import datetime, timedelta
 from mainspring.clock import Clock
 
 Key = tuple[int, int]
-MOST_LOOKS = 64
-"""Of one claim that is short of jobs."""
-NEAR_EVERY = 1.0
-"""Seconds after which a worker that finds enough behind its hints looks before them all the same."""
-NEAR_SHARE = 20.0
-"""A look at the newest stretch rests so many times as long as it took, but no longer than that."""
-BUSY_SHARE, IDLE_SHARE = 100.0, 20.0
-"""What part of the time the older ones may take, of a worker with jobs and of one without."""
-MOST_CREDIT, MOST_DEBT = 0.05, -0.5
-"""Seconds of looking that may be saved up, and owed: a server that hung is not a stretch that is long."""
-LONG = 0.001
-"""Seconds that a look may take beyond two of the usual ones."""
-FULL = 0.05
-"""And one that is full of jobs: what takes long is claiming them."""
-WHOLE = 0.02
-"""And one at everything: as long as that is quick there need not be pieces."""
-AT_FIRST = 0.002
-"""What is usual before anything is known."""
-MOST_PIECES = 64
-"""Of one cut."""
-MANY, MOST_CUTS = 500, 16_384
-"""With so many cuts a look may take twice as long; and there are never more than so many."""
-SMALLEST = timedelta(milliseconds=100)
-"""No piece is shorter: at 10,000 jobs a second that is a millisecond of dead rows."""
-LADDER = 21
-"""Steps down from a place to the beginning of time, each twice the last: two weeks in all."""
 Place = tuple[datetime, int]
+MOST_LOOKS = 64
+"""The number of looks of one claim that has too few jobs, at most."""
+NEAR_EVERY = 1.0
+"""Seconds after which a worker looks before its hints, even if it finds enough jobs after them."""
+NEAR_SHARE = 20.0
+"""The rest after a look at the newest stretch, in durations of the look. It is at most `NEAR_EVERY`."""
+BUSY_SHARE, IDLE_SHARE = 100.0, 20.0
+"""The share of time for looks at older stretches (one part in so many), for a worker with jobs and without
+jobs."""
+MOST_CREDIT, MOST_DEBT = 0.05, -0.5
+"""The limits of saved and owed seconds for looks. The limit of owed seconds is for a server that hung: the
+stretch is not long then."""
+LONG = 0.001
+"""Seconds that a look may take, in addition to two usual looks."""
+FULL = 0.05
+"""Additional seconds for a look that is full of jobs, because the claims take long."""
+WHOLE = 0.02
+"""Additional seconds for a look at everything: while this is fast, no pieces are necessary."""
+AT_FIRST = 0.002
+"""The duration of a usual look, before the first measurement."""
+MOST_PIECES = 64
+"""The number of pieces of one cut, at most."""
+MANY, MOST_CUTS = 500, 16_384
+"""With `MANY` cuts a look may take twice as long. There are at most `MOST_CUTS`."""
+SMALLEST = timedelta(milliseconds=100)
+"""The shortest piece: at 10,000 jobs a second it has a millisecond of dead rows."""
+LADDER = 21
+"""The number of steps back in time from a place. Each step is twice as long as the step before: two weeks in
+all."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the order in which jobs are due: after one place, up to another place or without an end."""
+
+    after: Place | None = None
+    until: Place | None = None
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether the stretch is only a part."""
+        return self.after is not None or self.until is not None
+
+
+EVERYTHING = Stretch()
 
 
 class Hints:
-    """The last place claimed in each (queue, priority), and what is to be looked at before them."""
+    """The last claimed place in each (queue, priority), and the stretches before these places."""
 
     def __init__(self, clock: Clock, *, enabled: bool) -> None:
         self._enabled = enabled
@@ -68,9 +88,9 @@ class Hints:
         return self._sweep.floor
 
     def looks(self, queue_ids: Iterable[int], task_ids: Sequence[int]) -> Iterator[Stretch | None]:
-        """Where one claim looks, as long as it is short of jobs. None: behind the hints."""
+        """The stretches where one claim looks while it has too few jobs. None means: after the hints."""
         if self._asked != (asked := (frozenset(queue_ids), task_ids)):
-            # What is not there for the one may be there for the other.
+            # A stretch without jobs for the old queues and tasks may have jobs for the new ones.
             self._asked = asked
             self._sweep.start_over()
         if not self._enabled or (not self.places and self.floor is None):
@@ -83,7 +103,7 @@ class Hints:
         if before == EVERYTHING:
             return
         yield None
-        self._idle = True  # or nobody would ask for more
+        self._idle = True  # the caller goes on only if it has too few jobs
         if (before is None or before.until) and (newest := self._sweep.newest(short=True)):
             yield newest
         for _ in range(MOST_LOOKS):
@@ -101,12 +121,12 @@ class Hints:
         *,
         full: bool,
     ) -> None:
-        """A look has ended; these are the furthest that it found in each priority level."""
+        """Note the end of a look. `lasts` has the last job that it found in each priority level."""
         if not self._enabled:
             return
         for key, place in lasts:
             if stretch is not None and stretch.is_piece:
-                # There may be more of them, as after a pause: from here on they come in order.
+                # There may be more such jobs, as after a pause. From here on, claims find them in order.
                 if full:
                     self.places[key] = place
             elif key not in self.places or place > self.places[key]:
@@ -119,28 +139,12 @@ class Hints:
             self._sweep.looked(stretch, began, full=full, last=self._last)
 
     def put_back(self) -> None:
-        """Something was put before the hints: it shall be found by the next claim."""
+        """Note that a job was put before the hints, so that the next claim looks there."""
         self._sweep.owe()
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Of the order in which jobs are due: behind one place, up to another; or without an end."""
-
-    after: Place | None = None
-    until: Place | None = None
-
-    @property
-    def is_piece(self) -> bool:
-        """Whether it is not everything."""
-        return self.after is not None or self.until is not None
-
-
-EVERYTHING = Stretch()
-
-
 class Sweep:
-    """Which stretch is to be looked at, and when."""
+    """Decides which stretch a claim looks at, and when."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -150,23 +154,23 @@ class Sweep:
         self._usual = AT_FIRST
         self._cold = True
         self._owed = self._promised = 0
-        self._orphans: set[tuple[Place | None, Place | None]] = set()
+        self._long_once: set[tuple[Place | None, Place | None]] = set()
         self._turn = _Turn()
         self.floor: Place | None = None
-        """What was due up to here has been looked at in every priority level that was open to us."""
+        """The place up to which all priority levels of these queues have been looked at."""
 
     def start_over(self) -> None:
-        """Others are asked for than before: what was looked at was not for them."""
+        """Begin again for other queues and tasks, because the past looks were not for these."""
         self.floor, self._turn = None, _Turn()
         self.owe()
 
     def owe(self) -> None:
-        """Something was put back before the hints: look there with the next claim."""
+        """Note that a job was put before the hints: the next claim looks there."""
         self._owed += 1
 
     def newest(self, *, short: bool) -> Stretch | None:
-        """The newest stretch, if it is to be looked at now. Short of jobs, one looks before one says that
-        there are none; and where it is everything, it serves for the look behind the hints, too."""
+        """The newest stretch, if a claim should look at it now. A claim with too few jobs looks there before
+        it ends. If the stretch is everything, this look replaces the look after the hints."""
         rested = self._clock.monotonic() - self._near_at
         wanted = not self._cuts or short or rested >= NEAR_EVERY
         if self._owed or (wanted and rested >= min(self._near_took * NEAR_SHARE, NEAR_EVERY)):
@@ -175,7 +179,7 @@ class Sweep:
         return None
 
     def older(self, *, idle: bool) -> Stretch | None:
-        """The next of the others, if there is time for one."""
+        """The next older stretch, if there is time for it."""
         now = self._clock.monotonic()
         earned = (now - self._counted_at) / (IDLE_SHARE if idle else BUSY_SHARE)
         self._credit, self._counted_at = min(self._credit + earned, MOST_CREDIT), now
@@ -186,18 +190,18 @@ class Sweep:
         return Stretch(after=self._cuts[before] if before >= 0 else None, until=until)
 
     def usual(self, began: float) -> None:
-        """A look behind the hints has ended: how long that takes where nothing but our own work is in its
-        way."""
+        """Note the end of a look after the hints. It measures the usual duration, without dead rows."""
         self._usual += (self._clock.monotonic() - began - self._usual) / 8
 
     def looked(self, stretch: Stretch, began: float, *, full: bool, last: Place | None) -> None:
-        """A stretch was looked at. `full`: there may be more in it; `last` is the furthest place claimed."""
+        """Note the end of a look at a stretch. `full` says that it may have more jobs; `last` is the last
+        claimed place."""
         now = self._clock.monotonic()
-        # The first of all has connected, and has had its statement planned.
+        # The first look is not measured, because it also connects and plans the statement.
         took, self._cold = 0.0 if self._cold else now - began, False
         long = self._is_long(stretch, took, full)
         if stretch.until is None:
-            # What was put back while it was under way it may not have seen.
+            # The look may not have seen jobs that were put back meanwhile.
             self._near_at, self._near_took, self._owed = now, took, self._owed - self._promised
             self._promised = 0
             if long:
@@ -212,25 +216,27 @@ class Sweep:
 
     @property
     def _limit(self) -> float:
-        """Pieces grow with their number: a turn must end, and their list must stay short."""
+        """The duration of a long look. It increases with the number of pieces, so that a turn ends and the
+        list stays short."""
         return (LONG + 2 * self._usual) * (1 + len(self._cuts) / MANY)
 
     def _is_long(self, stretch: Stretch, took: float, full: bool) -> bool:
-        """Whether it took long twice in a row: once may be anything, a server or ourselves held up."""
+        """Whether the stretch took long twice in a row. One long look may have another cause, such as a slow
+        server."""
         key = (stretch.after, stretch.until)
         if took <= self._limit + FULL * full + WHOLE * (not stretch.is_piece):
-            self._orphans.discard(key)
+            self._long_once.discard(key)
             return False
-        if key in self._orphans:
-            self._orphans.remove(key)
+        if key in self._long_once:
+            self._long_once.remove(key)
             return True
-        if len(self._orphans) >= MOST_CUTS:
-            self._orphans.clear()
-        self._orphans.add(key)
+        if len(self._long_once) >= MOST_CUTS:
+            self._long_once.clear()
+        self._long_once.add(key)
         return False
 
     def _pass(self, stretch: Stretch, took: float) -> None:
-        """On to the next, or from the newest again; two that are quick need no cut between them."""
+        """Go to the next stretch, or to the newest again. Join two stretches that are fast."""
         turn = self._turn
         if turn.began is None:
             turn.began = stretch.until
@@ -246,7 +252,7 @@ class Sweep:
 
     def _cut(self, stretch: Stretch, last: Place | None, *, pieces: int) -> None:
         end = stretch.until or last
-        # Dead rows, and never a job: whoever claims knows where to cut.
+        # Without a claimed place there is no place to cut: the stretch has only dead rows.
         if end is None or len(self._cuts) >= MOST_CUTS:
             return
         if stretch.after is None:
@@ -266,7 +272,7 @@ class Sweep:
 
 
 class _Turn:
-    """From the newest of the old stretches to the oldest."""
+    """One turn through the older stretches, from the newest to the oldest."""
 
     def __init__(self) -> None:
         self.began: Place | None = None
@@ -275,7 +281,8 @@ class _Turn:
 
 
 def _between(start: Place, end: Place, pieces: int) -> Iterator[Place]:
-    """Even in time, for nothing is known of the rows. What is due in one moment stays together."""
+    """Places with equal distances in time, because the number of rows is not known. Jobs with the same moment
+    stay together."""
     pieces = max(min(pieces, int((end[0] - start[0]) / SMALLEST)), 1)
     step = (end[0] - start[0]) / pieces
     for piece in range(1, pieces):

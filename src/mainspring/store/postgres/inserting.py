@@ -1,6 +1,6 @@
-"""Rows of new jobs on PostgreSQL: by one statement, or by COPY when there are many.
+"""Inserts of jobs on PostgreSQL: by one statement, or by COPY if there are many jobs.
 
-Jobs that have keys are inserted in one transaction, which locks the keys in order.
+Jobs that have unique keys are inserted in one transaction, which locks the keys in order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mainspring.store.rows import maybe_moment
 from mainspring.store.uniqueness import Decision, Holder, decide
 
 ID_BLOCK = 100
-"""Ids taken at a time."""
+"""The number of ids that are reserved at a time."""
 COPY_FROM = 1000
 """From this many rows on, COPY is faster than INSERT … unnest."""
 _COPIED = ["id", "queue_id", "task_id", "priority", "run_at", "enqueued_at", "max_attempts", "payload"]
@@ -32,7 +32,7 @@ Row = tuple[object, ...]
 
 
 class Batch(Value, frozen=True, kw_only=True):
-    """Jobs to be inserted together, with the numbers they get."""
+    """Jobs to be inserted together, with their numbers."""
 
     jobs: Sequence[NewJob]
     ids: list[int]
@@ -41,12 +41,12 @@ class Batch(Value, frozen=True, kw_only=True):
     limit_set_ids: list[int | None] | None = None
     """None where no job has limits."""
     steps: Sequence[StepRecord] | None = None
-    """Those whose jobs these are, if they are."""
+    """The steps of these jobs, if they are jobs of steps."""
     life: int
-    """The count of the server's lives when the numbers were learnt."""
+    """The count of lives when the numbers were read."""
 
     def only(self, places: Sequence[int]) -> Batch:
-        """Those at these places."""
+        """The jobs at these places."""
         if len(places) == len(self.jobs):
             return self
         return Batch(
@@ -67,11 +67,11 @@ class Batch(Value, frozen=True, kw_only=True):
 
     @property
     def traced(self) -> bool:
-        """Whether any of the jobs goes on with a trace."""
+        """Whether any of the jobs has a trace."""
         return any(job.trace is not None for job in self.jobs)
 
     def call(self, at: Stamp) -> tuple[str, dict[str, object]]:
-        """The statement that writes the rows, and what it wants."""
+        """The statement that writes the rows, and its parameters."""
         if self.steps is not None:
             return "insert_workflow_jobs", self._many(at) | {
                 "workflow_ids": [step.workflow_id for step in self.steps],
@@ -121,7 +121,7 @@ class Batch(Value, frozen=True, kw_only=True):
 
 
 class Batches:
-    """Gives jobs that are about to be inserted their numbers. Ids are taken in blocks, ahead of their use."""
+    """Makes batches: it gives jobs their numbers before the insert. Ids are reserved in blocks."""
 
     def __init__(self, database: Database, names: Names, lines: Lines) -> None:
         self._database, self._names, self._lines = database, names, lines
@@ -129,15 +129,16 @@ class Batches:
         database.lives.on_change(self._spare_ids.clear)
 
     async def take_ids(self, count: int) -> list[int]:
-        """So many ids that nobody else gets."""
+        """Ids that no other job gets."""
         while len(self._spare_ids) < count:
-            # Durable: we may outlive a crash of the server, which must not give these to anybody else then.
+            # Durable: after a crash, the server must not give these ids to another process.
             [row] = await self._database.fetch("reserve_ids", count=max(count, ID_BLOCK))
             self._spare_ids += row["ids"]
         return [self._spare_ids.popleft() for _ in range(count)]
 
     def at_hand(self, jobs: Sequence[NewJob]) -> Batch | None:
-        """One plain job of which everything is known already, as in most calls: nobody has to be asked."""
+        """A batch of one plain job whose numbers are all cached, as in most calls; None for any other
+        jobs."""
         if len(jobs) != 1 or jobs[0].limit_keys or not self._spare_ids:
             return None
         place = self._names.place(jobs[0])
@@ -149,7 +150,7 @@ class Batches:
         return Batch(jobs=jobs, ids=ids, queue_ids=[queue_id], task_ids=[task_id], life=life)
 
     async def make(self, jobs: Sequence[NewJob], ids: list[int] | None = None) -> Batch:
-        """A batch of these jobs, under these ids or new ones; what has no number yet is given one."""
+        """A batch of these jobs, under these ids or new ones; a name without a number gets one."""
         life = self._database.lives.count
         ids = ids or await self.take_ids(len(jobs))
         queue_ids = await self._names.queue_ids(job.queue for job in jobs)
@@ -190,43 +191,8 @@ async def insert(transaction: Transaction, batch: Batch, at: Stamp) -> None:
         await transaction.fetch(statement, **params)
 
 
-def _records(batch: Batch, now: datetime) -> Iterator[Row]:
-    for job_id, job, queue_id, task_id in zip(
-        batch.ids, batch.jobs, batch.queue_ids, batch.task_ids, strict=True
-    ):
-        run_at = job.run_at or (now + job.delay if job.delay else now)
-        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
-
-
-def _with_limit_sets(records: Iterator[Row], limit_set_ids: Sequence[int | None]) -> Iterator[Row]:
-    for row, limit_set_id in zip(records, limit_set_ids, strict=True):
-        if limit_set_id is None:
-            yield *row, None, None
-        else:
-            yield *row[:_RUN_AT], LIMITED, *row[_RUN_AT + 1 :], limit_set_id, row[_RUN_AT]
-
-
-def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
-    for row, job in zip(records, jobs, strict=True):
-        # One that waits for its limits is due where it stands in line.
-        due = cast("datetime", row[-1] if row[_RUN_AT] == LIMITED else row[_RUN_AT])
-        yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
-
-
-def _with_traces(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
-    for row, job in zip(records, jobs, strict=True):
-        yield *row, job.trace
-
-
-def _with_steps(
-    records: Iterator[Row], steps: Sequence[StepRecord], traces: Mapping[int, str]
-) -> Iterator[Row]:
-    for row, step in zip(records, steps, strict=True):
-        yield *row, step.workflow_id, step.fence, traces.get(step.workflow_id)
-
-
 async def insert_unique(database: Database, batch: Batch, at: Stamp) -> list[Inserted]:
-    """Make each job of the batch, or find the one that stands for it."""
+    """Insert each job of the batch, or find the job that has its key."""
     async with database.transaction("insert_jobs", life=batch.life) as transaction:
         return await insert_unique_in(transaction, batch, at)
 
@@ -246,8 +212,8 @@ async def insert_unique_in(transaction: Transaction, batch: Batch, at: Stamp) ->
 
 
 async def written(database: Database, batch: Batch) -> list[Inserted]:
-    """What a batch came to that is known to have been written, though the answer was lost: what was
-    made has the id that was reserved for it, and the holder of its key stands for the rest."""
+    """The answer for a batch that was written, but whose answer was lost. An inserted job has its reserved
+    id. For any other job, the answer is the holder of its key."""
     known = {row["id"] for row in await database.fetch("known_ids", ids=batch.ids)}
     wanted = sorted({job.unique.digest for job in batch.jobs if job.unique is not None})
     holders = {row["key"]: row["job_id"] for row in await database.fetch("key_holders", keys=wanted)}
@@ -269,7 +235,7 @@ async def _lock_keys(transaction: Transaction, batch: Batch) -> dict[bytes, Hold
         for job, job_id in zip(batch.jobs, batch.ids, strict=True)
         if job.unique is not None
     }
-    ordered = sorted(keys)  # as everybody does, lest two batches wait for each other
+    ordered = sorted(keys)  # in one order, so that two batches do not wait for each other
     rows = await transaction.fetch(
         "lock_keys",
         keys=ordered,
@@ -308,3 +274,38 @@ async def _replace(transaction: Transaction, batch: Batch, place: int, job_id: i
         trace=job.trace,
         at=at,
     )
+
+
+def _records(batch: Batch, now: datetime) -> Iterator[Row]:
+    for job_id, job, queue_id, task_id in zip(
+        batch.ids, batch.jobs, batch.queue_ids, batch.task_ids, strict=True
+    ):
+        run_at = job.run_at or (now + job.delay if job.delay else now)
+        yield job_id, queue_id, task_id, job.priority, run_at, now, job.max_attempts, job.payload
+
+
+def _with_limit_sets(records: Iterator[Row], limit_set_ids: Sequence[int | None]) -> Iterator[Row]:
+    for row, limit_set_id in zip(records, limit_set_ids, strict=True):
+        if limit_set_id is None:
+            yield *row, None, None
+        else:
+            yield *row[:_RUN_AT], LIMITED, *row[_RUN_AT + 1 :], limit_set_id, row[_RUN_AT]
+
+
+def _with_deadlines(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
+    for row, job in zip(records, jobs, strict=True):
+        # A job that waits for its limits is due at its moment in the line.
+        due = cast("datetime", row[-1] if row[_RUN_AT] == LIMITED else row[_RUN_AT])
+        yield *row, job.expires_at or (None if job.expires is None else due + job.expires)
+
+
+def _with_traces(records: Iterator[Row], jobs: Sequence[NewJob]) -> Iterator[Row]:
+    for row, job in zip(records, jobs, strict=True):
+        yield *row, job.trace
+
+
+def _with_steps(
+    records: Iterator[Row], steps: Sequence[StepRecord], traces: Mapping[int, str]
+) -> Iterator[Row]:
+    for row, step in zip(records, steps, strict=True):
+        yield *row, step.workflow_id, step.fence, traces.get(step.workflow_id)

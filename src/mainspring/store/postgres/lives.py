@@ -1,7 +1,7 @@
-"""Which server we talk to, and since when: what was learnt of one may be wrong of the next.
+"""Lives of the server: cached numbers of one life may be wrong in the next.
 
-After a failover the last commits may be missing, and with them numbers that were given to names. A process
-that outlives the change must not go on with what it knew.
+After a failover the last commits may be missing, also numbers that were given to names. A process that goes
+on after the failover must not use its cached numbers.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from mainspring.errors import StoreUnavailable
 
 
 class NewServer(StoreUnavailable):
-    """The numbers in this call were learnt from another server, or before this one began anew."""
+    """The numbers in this call were read from another server, or before a restart of this server."""
 
 
 class Lives:
-    """Counts them. A life is a server from one start to the next, and a database on it."""
+    """Counts lives. A life is a server from one start to the next, with a database on it."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -24,7 +24,7 @@ class Lives:
         self._forget: list[Callable[[], None]] = []
 
     def on_change(self, forget: Callable[[], None]) -> None:
-        """Have this called before anybody is given a session of another life."""
+        """Register a function. It is called before any caller gets a session of another life."""
         self._forget.append(forget)
 
     def meet(self, life: object) -> None:

@@ -1,4 +1,4 @@
-"""Numbers for the names of queues and tasks, and which priority levels are known to exist."""
+"""Numbers for the names of queues and tasks, and the priority levels that exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mainspring.store.postgres.connection import Database, Transaction
 
 
 class Names:
-    """A cache: a name, once written, keeps its number for ever, unless a failover lost it."""
+    """A cache of names: a written name keeps its number, unless a failover loses it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -19,21 +19,17 @@ class Names:
         self._tasks: dict[int, str] = {}
         self._lanes: set[tuple[int, int]] = set()
         self._read_in = database.lives.count
-        """The life in which all names were read. In another one they are read again, and those there are
-        stay until then: a call under way may need them."""
+        """The life in which all names were read. In another life they are read again. The old
+        names stay until then, because a call under way may need them."""
         for known in (self._queue_ids, self._task_ids, self._lanes):
             database.lives.on_change(known.clear)
 
-    @property
-    def _is_old(self) -> bool:
-        return self._read_in != self._database.lives.count
-
     async def queue_ids(self, names: Iterable[str]) -> list[int]:
-        """Numbers of these queues, made where they are new."""
+        """Numbers of these queues. New names are written."""
         return await self._ids("queues", self._queue_ids, self._queues, list(names))
 
     async def task_ids(self, names: Iterable[str]) -> list[int]:
-        """Numbers of these tasks, made where they are new."""
+        """Numbers of these tasks. New names are written."""
         return await self._ids("tasks", self._task_ids, self._tasks, list(names))
 
     async def ensure_priority_levels(self, lanes: set[tuple[int, int]]) -> None:
@@ -46,7 +42,7 @@ class Names:
             self._lanes.update(missing)
 
     def place(self, job: NewJob) -> tuple[int, int] | None:
-        """The numbers of a job's queue and task, if they are known and its priority level is."""
+        """The numbers of the queue and the task of a job, if they and its priority level are cached."""
         queue_id, task_id = self._queue_ids.get(job.queue), self._task_ids.get(job.task)
         if queue_id is None or task_id is None or (queue_id, job.priority) not in self._lanes:
             return None
@@ -55,8 +51,8 @@ class Names:
     async def learn(
         self, queue_ids: Iterable[int], task_ids: Iterable[int], *, within: Transaction | None = None
     ) -> None:
-        """Make sure these numbers, which others may have made, can be read back as names. Whoever is
-        in a transaction says so: waiting for a second session while holding one may take for ever."""
+        """Make sure that the names of these numbers are cached; other processes may have written them. A
+        caller in a transaction passes it as `within`, because a wait for a second session might never end."""
         if self._is_old or not (
             self._queues.keys() >= set(queue_ids) and self._tasks.keys() >= set(task_ids)
         ):
@@ -65,14 +61,14 @@ class Names:
     async def know(
         self, queues: Iterable[str], tasks: Iterable[str], *, within: Transaction | None = None
     ) -> None:
-        """Make sure the numbers of these names, which were given long ago, are known here."""
+        """Make sure that the numbers of these names, which are on record, are cached."""
         if self._is_old or not (
             self._queue_ids.keys() >= set(queues) and self._task_ids.keys() >= set(tasks)
         ):
             await self.refresh(within=within)
 
     async def refresh(self, *, within: Transaction | None = None) -> None:
-        """Read every name there is."""
+        """Read every name on record."""
         life = self._database.lives.count
         for row in await (within or self._database).fetch("all_names"):
             known = (
@@ -83,11 +79,11 @@ class Names:
         self._read_in = life
 
     def queue(self, queue_id: int) -> str:
-        """The name behind a number that has been learnt."""
+        """The name of a cached number."""
         return self._queues[queue_id]
 
     def task(self, task_id: int) -> str:
-        """The name behind a number that has been learnt."""
+        """The name of a cached number."""
         return self._tasks[task_id]
 
     def known_queue(self, name: str | None) -> int | None:
@@ -97,6 +93,10 @@ class Names:
     def known_task(self, name: str | None) -> int | None:
         """The number of a task, or None when there is no such task."""
         return None if name is None else self._task_ids.get(name)
+
+    @property
+    def _is_old(self) -> bool:
+        return self._read_in != self._database.lives.count
 
     async def _ids(
         self, table: str, ids: dict[str, int], names: dict[int, str], wanted: Sequence[str]

@@ -1,9 +1,8 @@
 """Statements behind a pooler that gives each transaction another session: PgBouncer in transaction mode.
 
-The settings of our sessions are made at connect, or in each transaction where a session lasts no longer.
-Nothing may be left on a session there. So statements have no names, settings are made inside the transaction
-that needs them, and a session is known by the mark that our statements begin with, for its process id is ours
-for one transaction only.
+A session gets the settings of the store at connect. Behind a pooler, a process has a session for one
+transaction only, and must leave nothing on it. So statements have no names, each transaction makes its
+settings, and a mark at the begin of each statement identifies the session.
 """
 
 from __future__ import annotations
@@ -34,21 +33,22 @@ PLAIN = frozenset(
         "now",
     }
 )
-"""They read no table, so there is no plan to steer: they take one round trip, and no transaction around."""
+"""These statements read no table, so their plans need no settings. They take one round trip, without a
+transaction."""
 _TYPES = ("bigint", "bool", "bytea", "int", "interval", "jsonb", "smallint", "text", "timestamptz")
-"""Our statements take and answer arrays of these. The driver asks about each, once for a connection."""
+"""Statements have arrays of these types. The driver asks for each type once for a connection."""
 TOLD = {"application_name": "mainspring", "timezone": "UTC"}
-"""What poolers take at connect, too, and see to wherever we are sent."""
+"""Settings that poolers also accept at connect, and make on each session."""
 ISOLATION = "read committed"
-"""Of every transaction of ours. A role or a database may have another by default: then statements that wait
-for each other would fail instead."""
+"""The isolation of every transaction. A role or a database may have another default: then statements that
+wait for each other would fail."""
 STEERING = {
     # Plans must not flip with the size of the backlog: always the index, always the same plan.
     "jit": "off",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "plan_cache_mode": "force_generic_plan",
-    # Nothing of ours may hold a lock or a snapshot for long.
+    # No statement may hold a lock or a snapshot for long.
     "statement_timeout": "60s",
     "lock_timeout": "5s",
     "idle_in_transaction_session_timeout": "30s",
@@ -58,11 +58,12 @@ RELAXED = {**STEERING, "synchronous_commit": "off"}
 
 
 class Mark(Value, frozen=True, kw_only=True):
-    """What the statements of one connection begin with: whoever runs one of them is at our work."""
+    """The text at the begin of each statement of one connection. It identifies the session that runs such a
+    statement."""
 
     text: str
     plain: bool = True
-    """Whether a statement without a transaction around it is isolated as ours are to be."""
+    """Whether a statement without a transaction has the isolation `ISOLATION`."""
 
 
 class PooledConnection(Driver):
@@ -75,7 +76,7 @@ class PooledConnection(Driver):
         self._described: dict[object, Any] = {}
 
     async def learn(self) -> None:
-        """Give it a mark of its own, and the driver what it wants to know of types."""
+        """Give the connection its own mark, and make the driver read its types."""
         arrays = ", ".join(f"NULL::{name}[]" for name in _TYPES)
         # One transaction, for the driver turns a setting off and on again while it asks.
         async with self.transaction():
@@ -96,10 +97,6 @@ class PooledConnection(Driver):
         return self._described[key]
 
 
-def _name(option: tuple[str, object]) -> str:
-    return option[0]
-
-
 @asynccontextmanager
 async def steered(connection: Connection, mark: Mark, settings: dict[str, str]) -> AsyncIterator[None]:
     """A transaction with these settings, which end with it."""
@@ -108,9 +105,13 @@ async def steered(connection: Connection, mark: Mark, settings: dict[str, str]) 
         await connection.execute(f"{mark.text}BEGIN ISOLATION LEVEL {ISOLATION}; {made}")
         yield
     except BaseException:
-        # Also when it was cut short while it began, and nobody knows how far it came: the next user of this
-        # connection must not find a transaction on it.
+        # Also if BEGIN was cancelled and its result is not known: the next user of this connection must not
+        # find a transaction on it.
         if not connection.is_closed():
             await connection.execute(f"{mark.text}ROLLBACK")
         raise
     await connection.execute(f"{mark.text}COMMIT")
+
+
+def _name(option: tuple[str, object]) -> str:
+    return option[0]

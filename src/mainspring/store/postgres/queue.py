@@ -1,4 +1,4 @@
-"""The hot path on PostgreSQL: insert, claim, settle."""
+"""The queue on PostgreSQL: insert, claim and settle."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RESOLVE_EVERY = timedelta(milliseconds=250)
 
 GOES_BACK = (Verdict.FAILED, Verdict.RELEASED, Verdict.CRASHED, Verdict.SNOOZED)
 STAYS_DUE = (Verdict.RELEASED, Verdict.SNOOZED)
-"""Those may be due as long as before."""
+"""With these verdicts, a job may be due at the same moment as before."""
 T = TypeVar("T")
 
 
@@ -76,7 +76,7 @@ class PostgresQueue:
         if answers is None:
             answers = await written_batch(self._database, batch)
         if any(answer.created or answer.replaced for answer in answers):
-            self._hints.put_back()  # one that was replaced may be due earlier than before
+            self._hints.put_back()  # a replaced job may be due earlier than before
             self._notifier.poke()
         return answers
 
@@ -143,18 +143,10 @@ class PostgresQueue:
                     await self._start(transaction, starts, settled, at)
         verdicts = {verdict for verdict, _ in by_verdict}
         if not verdicts.isdisjoint(STAYS_DUE):
-            self._hints.put_back()  # all others are due from now on, behind every hint
+            self._hints.put_back()  # with other verdicts, jobs are due later, after every hint
         if not verdicts.isdisjoint(GOES_BACK):
             self._notifier.poke()
         return [s.job_id for s in settlements if s.job_id not in settled]
-
-    async def _start(
-        self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
-    ) -> None:
-        """Begin the workflows of jobs that were settled as started."""
-        session = await WorkflowSession.of(transaction, self._step_jobs, at)
-        found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
-        await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
 
     @reads
     async def recorded(self, settlements: Sequence[Settlement]) -> list[int]:
@@ -171,13 +163,13 @@ class PostgresQueue:
     async def _written(
         self, jobs: Sequence[NewJob], write: Callable[[Batch], Awaitable[T]]
     ) -> tuple[Batch, T | None]:
-        """Write these jobs, once; None when they were written but the answer is lost."""
+        """Write these jobs once. The answer is None if they were written but the answer was lost."""
         while True:
             batch = self._batches.at_hand(jobs) or await self._batches.make(jobs)
             try:
                 return batch, await write(batch)
             except NewServer:
-                pass  # nothing was written, and its numbers may mean something else there: all are asked anew
+                pass  # nothing was written, and the numbers may be wrong there: read them again
             except AnswerLost as lost:
                 if await self._arrived(batch.ids, lost):
                     return batch, None
@@ -195,11 +187,19 @@ class PostgresQueue:
                     raise AnswerLost("enqueue", ids=tuple(ids), session=lost.session) from error
                 await pause(RESOLVE_EVERY)
 
+    async def _start(
+        self, transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
+    ) -> None:
+        """Begin the workflows of jobs that were settled as started."""
+        session = await WorkflowSession.of(transaction, self._step_jobs, at)
+        found = await transaction.fetch("parents_of", ids=sorted(settled & {s.job_id for s in settlements}))
+        await start(session, settlements, {row["id"]: row["workflow_id"] for row in found})
+
 
 async def _insert_once(database: Database, request: RequestKey, batch: Batch, at: Stamp) -> Answered:
     place = {"caller": request.caller, "key": request.key}
     async with database.transaction("insert_jobs", life=batch.life) as transaction:
-        # Whoever comes second waits here for the first, and finds its answer.
+        # A second call of the same request waits here for the first, and finds its answer.
         [row] = await transaction.fetch("add_request", **place, digest=request.digest, at=at)
         if row["answer"] is not None:
             return recalled(request, row["digest"], row["answer"])
@@ -209,7 +209,7 @@ async def _insert_once(database: Database, request: RequestKey, batch: Batch, at
 
 
 async def _settle(transaction: Transaction, settlements: Sequence[Settlement], at: Stamp) -> set[int]:
-    """Several groups, logs, or jobs that wait for events, which are locked before any job."""
+    """Settle several groups, with logs and with jobs that wait for events. Events are locked before jobs."""
     settled: set[int] = set()
     awaiting = any(s.awaits is not None for s in settlements)
     if awaiting:

@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL into model values."""
+"""Readers of PostgreSQL rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def written(failure: Failure | None) -> str:
 
 
 def failure(text: str | None) -> Failure | None:
-    """One of them."""
+    """A failure from its text."""
     return None if text is None else _failure.decode(text)
 
 

@@ -1,4 +1,5 @@
-"""A pool of sessions, with a few at hand: to be given one by the pool takes as long as a statement."""
+"""Sessions of a pool, a few of which are kept for the next statement, because the pool takes as long as a
+statement."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ RELEASE_WITHIN = timedelta(seconds=1)
 
 
 class Kept:
-    """A session at hand, and what was prepared on it. The pool takes that away when it gets it back."""
+    """A kept session, and its prepared statements. They are lost when the session goes back to the pool."""
 
     __slots__ = ("_prepared", "_times", "connection")
 
@@ -59,7 +60,7 @@ class Sessions:
         self._closed = False
 
     def at_hand(self) -> Kept | None:
-        """One that nobody else has, if it can be had without waiting."""
+        """A kept session, if there is one: no wait is necessary."""
         while self._at_hand:
             kept = self._at_hand.pop()
             if _is_open(kept.connection):
@@ -67,16 +68,17 @@ class Sessions:
         return None
 
     def keep(self, kept: Kept) -> bool:
-        """Whether one that did what it was asked could be kept at hand; else it is to be given back."""
-        # Whoever waits at the pool would not see what is kept out of it. One whose server has gone since is
-        # found out, and left to the pool, when it is wanted.
+        """Keep a session that works. False if it cannot be kept: then the caller gives it back to the
+        pool."""
+        # A caller that waits at the pool cannot get a kept session. A kept session whose server has ended is
+        # found at its next use.
         if self._asking or self._closed or len(self._at_hand) >= AT_HAND:
             return False
         self._at_hand.append(kept)
         return True
 
     async def take(self) -> Connection:
-        """One that nobody else has."""
+        """A session that no other caller has."""
         kept = self.at_hand()
         if kept is not None:
             return kept.connection
@@ -87,12 +89,12 @@ class Sessions:
             self._asking -= 1
 
     async def give_back(self, connection: Connection, *, well: bool) -> None:
-        """It is not needed any more; `well` says that it did what it was asked, and is at rest."""
+        """Give a session back. `well` says that it works and runs no statement."""
         if not (well and self.keep(Kept(connection))):
             await self._release(connection)
 
     async def close(self, within: timedelta) -> None:
-        """Let go of all of them; statements under way get this long to end."""
+        """Close all sessions. Statements under way get this long to end."""
         self._closed = True
         async with asyncio.timeout(within.total_seconds()):
             while (kept := self.at_hand()) is not None:
@@ -100,7 +102,7 @@ class Sessions:
             await self._pool.close()
 
     def terminate(self) -> None:
-        """Let go of them at once."""
+        """Close all sessions at once."""
         self._pool.terminate()
 
     async def _release(self, connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""How runs end on PostgreSQL: a statement for each verdict, by whichever way statements are run.
+"""Settlements on PostgreSQL: one statement for each verdict.
 
 A job may begin to wait for an event as it is settled. The sender of the event and the settlement lock the
 same row.
@@ -27,7 +27,7 @@ Fetch = Callable[..., Awaitable["list[Record]"]]
 
 
 async def settle_batch(fetch: Fetch, verdict: Verdict, batch: list[Settlement], at: Stamp) -> set[int]:
-    """Write one group by whichever way statements are run; answer the jobs that were settled."""
+    """Write one group with the given `fetch`; answer the ids of the settled jobs."""
     params = {**_named(batch), "tooks": [s.took for s in batch], "at": at}
     match verdict:
         case Verdict.SUCCEEDED:
@@ -67,14 +67,6 @@ async def recorded(fetch: Fetch, settlements: Sequence[Settlement]) -> list[int]
     return [row["job_id"] for row in found]
 
 
-def _dying(batch: list[Settlement]) -> dict[str, object]:
-    return {"rans": [s.ran for s in batch], "reasons": [s.reason or Reason.FAILED for s in batch]}
-
-
-def _errors(batch: list[Settlement]) -> list[str]:
-    return [written(s.failure) for s in batch]
-
-
 def groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settlement]]]:
     """By verdict, worker and whether it ends the job, each sorted by job as the statements want it. Nearly
     always one group."""
@@ -82,6 +74,60 @@ def groups(settlements: Sequence[Settlement]) -> list[tuple[Verdict, list[Settle
     for settlement in sorted(settlements, key=_job_id):
         groups[settlement.verdict, settlement.worker_id, settlement.reason is None].append(settlement)
     return [(verdict, batch) for (verdict, _, _), batch in groups.items()]
+
+
+async def note_logs(
+    transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
+) -> None:
+    """Write the captured logs of the settled runs, in the same transaction."""
+    logged = [s for s in settlements if s.log is not None and s.job_id in settled]
+    if logged:
+        await transaction.fetch(
+            "note_logs",
+            job_ids=[s.job_id for s in logged],
+            worker_ids=[s.worker_id for s in logged],
+            fences=[s.fence for s in logged],
+            texts=[s.log for s in logged],
+            at=at,
+        )
+
+
+async def meet(fetch: Fetch, settlements: Sequence[Settlement]) -> list[Settlement]:
+    """The same settlements, inside the transaction that writes them. A job whose event has come does not
+    wait. A later sender of an event comes after this transaction, and finds the waiting jobs."""
+    awaiting = [s for s in settlements if s.awaits is not None]
+    places = sorted({(job_id, s.awaits or "") for s in awaiting for job_id in (EVERYBODY, s.job_id)})
+    where = {"job_ids": [job_id for job_id, _ in places], "names": [name for _, name in places]}
+    met: list[Record] = []
+    while len(met) < len(places):  # a row that was pruned meanwhile is made again
+        await fetch("add_events", **where)
+        met = await fetch("meet_events", **where)
+    sent = {(row["job_id"], row["name"]) for row in met if row["sent"]}
+    return [
+        msgspec.structs.replace(s, delay=timedelta(), awaits=None)
+        if sent & {(EVERYBODY, s.awaits), (s.job_id, s.awaits)}
+        else s
+        for s in settlements
+    ]
+
+
+async def put_waits(fetch: Fetch, settlements: Sequence[Settlement], settled: set[int]) -> None:
+    """Record that the settled jobs wait from now on."""
+    waits = [s for s in settlements if s.awaits is not None and s.job_id in settled]
+    await fetch(
+        "put_waits",
+        job_ids=[s.job_id for s in waits],
+        names=[s.awaits for s in waits],
+        fences=[s.fence for s in waits],
+    )
+
+
+def _dying(batch: list[Settlement]) -> dict[str, object]:
+    return {"rans": [s.ran for s in batch], "reasons": [s.reason or Reason.FAILED for s in batch]}
+
+
+def _errors(batch: list[Settlement]) -> list[str]:
+    return [written(s.failure) for s in batch]
 
 
 def _job_id(settlement: Settlement) -> int:
@@ -95,53 +141,3 @@ def _named(batch: list[Settlement]) -> dict[str, object]:
         "job_ids": [s.job_id for s in batch],
         "fences": [s.fence for s in batch],
     }
-
-
-async def note_logs(
-    transaction: Transaction, settlements: Sequence[Settlement], settled: set[int], at: Stamp
-) -> None:
-    """Keep what was captured of the runs that were settled, in the same transaction."""
-    logged = [s for s in settlements if s.log is not None and s.job_id in settled]
-    if logged:
-        await transaction.fetch(
-            "note_logs",
-            job_ids=[s.job_id for s in logged],
-            worker_ids=[s.worker_id for s in logged],
-            fences=[s.fence for s in logged],
-            texts=[s.log for s in logged],
-            at=at,
-        )
-
-
-if TYPE_CHECKING:
-    from mainspring.store.postgres.connection import Record
-
-
-async def meet(fetch: Fetch, settlements: Sequence[Settlement]) -> list[Settlement]:
-    """The same settlements, inside the transaction that writes them: a job whose event has come does not
-    wait for it, and whoever sends one that has not comes after us and finds our jobs waiting."""
-    awaiting = [s for s in settlements if s.awaits is not None]
-    places = sorted({(job_id, s.awaits or "") for s in awaiting for job_id in (EVERYBODY, s.job_id)})
-    where = {"job_ids": [job_id for job_id, _ in places], "names": [name for _, name in places]}
-    met: list[Record] = []
-    while len(met) < len(places):  # one that was pruned in between is made anew
-        await fetch("add_events", **where)
-        met = await fetch("meet_events", **where)
-    sent = {(row["job_id"], row["name"]) for row in met if row["sent"]}
-    return [
-        msgspec.structs.replace(s, delay=timedelta(), awaits=None)
-        if sent & {(EVERYBODY, s.awaits), (s.job_id, s.awaits)}
-        else s
-        for s in settlements
-    ]
-
-
-async def put_waits(fetch: Fetch, settlements: Sequence[Settlement], settled: set[int]) -> None:
-    """Those that were settled wait from now on."""
-    waits = [s for s in settlements if s.awaits is not None and s.job_id in settled]
-    await fetch(
-        "put_waits",
-        job_ids=[s.job_id for s in waits],
-        names=[s.awaits for s in waits],
-        fences=[s.fence for s in waits],
-    )

@@ -1,4 +1,4 @@
-"""The parts joined into one PostgreSQL store."""
+"""The PostgreSQL store, made from its parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mainspring.store.postgres.workflows import Definitions, PostgresStepJobs
 from mainspring.store.store import Store, Waker
 
 POOL_SIZE = 4
-"""Sessions of each kind (durable, relaxed) that one store opens at most."""
+"""The number of sessions of each kind (durable, relaxed) that one store opens, at most."""
 
 
 class PostgresStore(Store):

@@ -1,8 +1,8 @@
-"""The one place that reads the driver's errors and raises ours; and what may be done twice.
+"""Errors: the errors of the driver become errors of the store; and the statements that may run twice.
 
-A session that breaks leaves its caller without an answer. Only where the statement may have had an effect
-that its caller must look up is that an `AnswerLost`. What reads is asked again, and so is what is the same
-when it is done twice. Of a transaction nothing remains unless its COMMIT had been sent.
+If a session breaks, its caller gets no answer. This is an `AnswerLost` only if the statement may have had an
+effect that the caller must look up. A statement that only reads, or that has the same effect when it runs
+twice, is repeated. A transaction has written nothing unless its COMMIT was sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NOT_TAKEN = (
 )
 _CODES = re.compile(r"\[Errno (\d+)\]").findall
 _PASSING = ("53", "55", "57", "58")
-"""Classes of what passes, whatever was asked: no resources, objects in use, the operator, the system."""
+"""Classes of temporary errors: no resources, objects in use, the operator, the system."""
 BROKEN = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -49,7 +49,8 @@ _UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedSt
 UNSTEERED = "PostgreSQL itself, or pool=transaction among its options when a pooler is in between"
 _NO_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.UndefinedColumnError)
 TRIES = 3
-"""Of what may be repeated: when a server has gone, every session that was at hand is dead."""
+"""The number of tries of a statement that may be repeated. After the end of a server, every kept session is
+broken."""
 IDEMPOTENT = frozenset(
     {
         # Numbers for names and the like, which are found when they are there.
@@ -60,7 +61,7 @@ IDEMPOTENT = frozenset(
         "put_limit_sets",
         "put_definition",
         "put_calendar",
-        # A block of numbers that nobody uses is a gap.
+        # A block of numbers that is not used is a gap.
         "reserve_ids",
         # A run that begins is on record as begun.
         "begin_orphan",
@@ -70,7 +71,7 @@ IDEMPOTENT = frozenset(
         "notify",
     }
 )
-"""They write, but a second time changes nothing that counts, and answers as the first would have."""
+"""These statements write, but the second run has no further effect, and the same answer."""
 
 
 class ReadOnly(StoreUnavailable):
@@ -89,7 +90,7 @@ class PartitionMoved(StoreUnavailable):
 
 @contextmanager
 def connecting() -> Iterator[None]:
-    """Inside it a session is asked for."""
+    """Inside it, the caller asks for a session."""
     try:
         yield
     except (asyncpg.PostgresError, *BROKEN) as error:
@@ -99,20 +100,19 @@ def connecting() -> Iterator[None]:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether somebody who would know says that no session can be had by anybody: the host, on whose port
-    nobody listens, or a server that starts, stops or recovers. A session that was ended says nothing of the
-    others."""
+    """Whether the error shows that no process can get a session: nothing listens on the port of the host, or
+    the server starts, stops or recovers. The end of one session is no such error."""
     if isinstance(error, asyncpg.CannotConnectNowError | ConnectionRefusedError | FileNotFoundError):
         return True
-    # Where a name has several addresses, asyncio tells of all of them in one text.
+    # If a name has several addresses, asyncio puts all errors into one text.
     codes = [int(code) for code in _CODES(str(error))] if isinstance(error, OSError) else []
     return bool(codes) and set(codes) == {errno.ECONNREFUSED}
 
 
 @contextmanager
 def released() -> Iterator[None]:
-    """Inside it one is given back."""
-    # The session is broken and the pool has dropped it; what matters was said by the statement.
+    """Inside it, a session is given back."""
+    # The session is broken, and the pool has dropped it. The statement has raised its own error already.
     try:
         yield
     except BROKEN:
@@ -121,7 +121,7 @@ def released() -> Iterator[None]:
 
 @contextmanager
 def translated(what: str, session: object) -> Iterator[None]:
-    """Inside it a statement is run on the session, of which a lost answer is told."""
+    """Inside it, a statement runs on the session. AnswerLost names this session."""
     try:
         yield
     except _NOT_TAKEN as error:

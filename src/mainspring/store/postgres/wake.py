@@ -1,4 +1,4 @@
-"""Hints over NOTIFY: rationed, and never inside somebody's transaction."""
+"""Hints over NOTIFY. Their rate is limited, and they are never sent inside another transaction."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 CHANNEL = "mainspring"
 SHORT_REST, LONG_REST = timedelta(milliseconds=2), timedelta(milliseconds=5)
 CROWD = 40
-"""Jobs during one rest: when there are more, a worker does better to be told of many than to be told soon."""
+"""The number of jobs during one rest above which the rest gets longer: one hint for many jobs is better
+then."""
 CHECK_EVERY = timedelta(seconds=2)
 DEAF = "database.url has pool=transaction and no listen=HOST:PORT, and through such a pool nobody can listen"
 
 
 class Notifier:
-    """Tells listening workers that jobs came in: at once, then once more for all that follow within the
-    rest. A NOTIFY takes a lock on every commit of the database and wakes every worker, so it is rationed: the
-    rest is short, and grows while one stands for many."""
+    """Sends hints to listening workers when jobs come in: one hint at once, and one more for all jobs that
+    follow within the rest. A NOTIFY takes a lock on every commit of the database and wakes every worker, so
+    its rate is limited. The rest is short, and gets longer while one hint is for many jobs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -57,11 +58,6 @@ class Notifier:
             self._rest = next_rest(self._rest, self._wanted)
 
 
-def next_rest(rest: timedelta, jobs: int) -> timedelta:
-    """How long to rest after the next hint, when so many jobs came in during this rest."""
-    return min(rest * 2, LONG_REST) if jobs > CROWD else max(rest / 2, SHORT_REST)
-
-
 class PostgresWaker:
     """Keeps one session listening, and calls `on_hint` for every notification."""
 
@@ -84,9 +80,14 @@ class PostgresWaker:
                 connection.terminate()  # kept, it would pass for one that listens
                 raise
             self._connection = connection
-            self._on_hint()  # what was said while nobody listened
+            self._on_hint()  # for hints that were sent while this process did not listen
         return CHECK_EVERY
 
     async def close(self) -> None:
         if self._connection is not None:
             self._connection.terminate()
+
+
+def next_rest(rest: timedelta, jobs: int) -> timedelta:
+    """How long to rest after the next hint, when so many jobs came in during this rest."""
+    return min(rest * 2, LONG_REST) if jobs > CROWD else max(rest / 2, SHORT_REST)

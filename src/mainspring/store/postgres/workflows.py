@@ -40,8 +40,8 @@ class PostgresStepJobs:
 
 
 class Definitions:
-    """A cache: a definition, once written, keeps its number and never changes. It has a session of its own,
-    so that a number it gives is on record whatever becomes of the transaction that asked for it."""
+    """A cache of definitions: a written definition never changes, and keeps its number. It uses a separate
+    session, so that a number stays on record even if the transaction that asked for it fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,1 +1,2 @@
-"""The SQLite adapter: one file, any number of processes on one host, or `:memory:` for tests."""
+"""The SQLite dialect of the store: one file for any number of processes on one host, or `:memory:` for
+tests."""

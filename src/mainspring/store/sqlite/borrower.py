@@ -1,7 +1,8 @@
-"""Our statements on connections to SQLite that are the caller's own, and transactions for handlers.
+"""Calls of the store on callers' own connections to SQLite, and transactions for handlers.
 
-A handler's transaction is one call of a connection's thread, which runs the handler's statements until the
-handler commits or undoes them. A file gets a connection for each; a database in memory has only its own.
+A handler's transaction is one call of the thread of a connection, which runs the handler's statements until
+the commit or the rollback. On a file, each such transaction has its own connection. A database in memory has
+one connection.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Command = tuple[Callable[[Session], Any], "asyncio.Future[Any]"]
 
 
 class SQLiteErrand(Generic[T]):
-    """Work for a session that stands on the caller's connection."""
+    """Work for a session on the caller's connection."""
 
     def __init__(self, path: str, work: Callable[[Session], T]) -> None:
         self._path = path
@@ -59,7 +60,7 @@ class SQLiteErrand(Generic[T]):
         return await guest.blocking(self._perform)
 
     def _perform(self, guest: Blocking) -> T:
-        session = Session(cast("Any", Borrowed(guest)))
+        session = Session(cast("Any", _Borrowed(guest)))
         self._require_same_file(session)
         _require_schema(session)
         if sqlite3.sqlite_version_info < WAL_RESET_FIXED:
@@ -109,59 +110,6 @@ class SQLiteBorrower:
         return SQLiteErrand(self._path, work)
 
 
-class Borrowed:
-    """As much of `sqlite3.Connection` as a session needs, on a guest."""
-
-    def __init__(self, guest: Blocking) -> None:
-        self._guest = guest
-
-    def execute(self, text: str, params: Mapping[str, object]) -> Answer:
-        return Answer(self._guest.run(text, params))
-
-    def executemany(self, text: str, batch: Iterable[Mapping[str, object]]) -> None:
-        for params in batch:
-            self._guest.run(text, params)
-
-
-class Answer:
-    """As much of a cursor."""
-
-    def __init__(self, result: Result) -> None:
-        self._result = result
-        self.rowcount = result.changed
-
-    def fetchall(self) -> list[dict[str, Any]]:
-        return self._result.rows
-
-
-def _require_schema(session: Session) -> None:
-    version = session.row("schema_version")["version"] if session.row("migrations_exist")["yes"] else 0
-    if version < len(MIGRATIONS):
-        raise SchemaMismatch(version, len(MIGRATIONS))
-
-
-def _same(file: str, path: str) -> bool:
-    return os.path.realpath(file) == os.path.realpath(path)
-
-
-def _job(job: NewJob, now: int) -> dict[str, object]:
-    run_at = micros(job.run_at)
-    return {
-        "queue": job.queue,
-        "task": job.task,
-        "priority": job.priority,
-        "run_at": now + span(job.delay) if run_at is None else run_at,
-        "max_attempts": job.max_attempts,
-        "payload": job.payload,
-        "trace": job.trace,
-        "now": now,
-    }
-
-
-class Undo(Exception):
-    """Ends the transaction without a trace."""
-
-
 class SQLiteConnection(Lent):
     """What a handler is given: the calls of asyncpg's connection, with `?` for each parameter."""
 
@@ -199,27 +147,6 @@ class SQLiteConnection(Lent):
         return _Guest(self._ask)
 
 
-class _Guest:
-    dialect = SQLiteGuest.dialect
-
-    def __init__(self, ask: Callable[[Callable[[Session], Any]], Any]) -> None:
-        self._ask = ask
-
-    def check(self) -> None:
-        """There is a transaction: it is ours."""
-
-    async def run(self, text: str, params: Any) -> Any:
-        return await self._ask(lambda session: SQLiteGuest(session.connection).run(text, params))
-
-    async def blocking(self, work: Callable[[Blocking], T]) -> T:
-        def inside(session: Session) -> T:
-            session.hint()  # it may put jobs in
-            return work(SQLiteGuest(session.connection))
-
-        done: T = await self._ask(inside)
-        return done
-
-
 class SQLiteLoan:
     """One transaction of one handler."""
 
@@ -251,16 +178,16 @@ class SQLiteLoan:
             if not session.connection.in_transaction:
                 raise UsageError("the handler has ended the transaction that it was given")
             if not settle(session, [settlement], session.now(at)):
-                raise Undo
+                raise _Undo
 
         try:
             await self._end(last)
-        except Undo:
+        except _Undo:
             return False
         return True
 
     async def rollback(self) -> None:
-        with suppress(Undo, StoreError):  # nothing remains either way: there was no COMMIT
+        with suppress(_Undo, StoreError):  # nothing remains either way: there was no COMMIT
             await self._end(_undo)
 
     async def committed(self, settlement: Settlement, lost: AnswerLost) -> bool:
@@ -308,23 +235,6 @@ class SQLiteLoan:
             self._loop.call_soon_threadsafe(_resolve, answer, value, error)
 
 
-def _resolve(answer: asyncio.Future[Any], value: object, error: Exception | None) -> None:
-    if answer.done():
-        return  # its caller was cancelled
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(value)
-
-
-def _undo(session: Session) -> None:
-    raise Undo
-
-
-def _nothing() -> None:
-    """It has been said."""
-
-
 class SQLiteLender:
     """Lender on SQLite."""
 
@@ -347,3 +257,94 @@ class SQLiteLender:
         loan = SQLiteLoan(self._database, turn.release)
         await loan.begin()
         return loan
+
+
+class _Undo(Exception):
+    """Ends the transaction without a trace."""
+
+
+class _Borrowed:
+    """As much of `sqlite3.Connection` as a session needs, on a guest."""
+
+    def __init__(self, guest: Blocking) -> None:
+        self._guest = guest
+
+    def execute(self, text: str, params: Mapping[str, object]) -> _Answer:
+        return _Answer(self._guest.run(text, params))
+
+    def executemany(self, text: str, batch: Iterable[Mapping[str, object]]) -> None:
+        for params in batch:
+            self._guest.run(text, params)
+
+
+class _Answer:
+    """As much of a cursor."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self.rowcount = result.changed
+
+    def fetchall(self) -> list[dict[str, Any]]:
+        return self._result.rows
+
+
+class _Guest:
+    dialect = SQLiteGuest.dialect
+
+    def __init__(self, ask: Callable[[Callable[[Session], Any]], Any]) -> None:
+        self._ask = ask
+
+    def check(self) -> None:
+        """There is always a transaction: that of the loan."""
+
+    async def run(self, text: str, params: Any) -> Any:
+        return await self._ask(lambda session: SQLiteGuest(session.connection).run(text, params))
+
+    async def blocking(self, work: Callable[[Blocking], T]) -> T:
+        def inside(session: Session) -> T:
+            session.hint()  # it may put jobs in
+            return work(SQLiteGuest(session.connection))
+
+        done: T = await self._ask(inside)
+        return done
+
+
+def _require_schema(session: Session) -> None:
+    version = session.row("schema_version")["version"] if session.row("migrations_exist")["yes"] else 0
+    if version < len(MIGRATIONS):
+        raise SchemaMismatch(version, len(MIGRATIONS))
+
+
+def _same(file: str, path: str) -> bool:
+    return os.path.realpath(file) == os.path.realpath(path)
+
+
+def _job(job: NewJob, now: int) -> dict[str, object]:
+    run_at = micros(job.run_at)
+    return {
+        "queue": job.queue,
+        "task": job.task,
+        "priority": job.priority,
+        "run_at": now + span(job.delay) if run_at is None else run_at,
+        "max_attempts": job.max_attempts,
+        "payload": job.payload,
+        "trace": job.trace,
+        "now": now,
+    }
+
+
+def _resolve(answer: asyncio.Future[Any], value: object, error: Exception | None) -> None:
+    if answer.done():
+        return  # its caller was cancelled
+    if error is not None:
+        answer.set_exception(error)
+    else:
+        answer.set_result(value)
+
+
+def _undo(session: Session) -> None:
+    raise _Undo
+
+
+def _nothing() -> None:
+    """The end of the loan was reported already."""

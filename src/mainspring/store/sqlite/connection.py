@@ -35,10 +35,10 @@ WAL_RESET_FIXED = (3, 51, 3)
 
 BUSY_TIMEOUT = timedelta(seconds=5)
 SLICE = timedelta(milliseconds=250)
-"""How long SQLite waits for a lock at a time, for it can not be told that a fork is about to happen."""
+"""How long SQLite waits for a lock at a time, for it cannot be interrupted for a fork."""
 LOOK_EVERY, LOOKS = timedelta(microseconds=500), 1000
 OUT_LOOK_EVERY, OUT_LOOKS = timedelta(milliseconds=5), 20
-"""How long we must not get the lock, with no commit of anybody's meanwhile, before the file counts as out."""
+"""How long the lock must not be free, without a commit of any process, before the file counts as out."""
 WAL_TRIES = 20
 CHECKPOINT_ABOVE = 8 * 1024 * 1024
 CHECKPOINT_TIMEOUT = timedelta(milliseconds=100)
@@ -65,7 +65,7 @@ class Session:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """For statements that are not ours."""
+        """The connection, for statements of a handler."""
         return self._connection
 
     def rows(self, statement: str, **params: object) -> list[sqlite3.Row]:
@@ -153,11 +153,6 @@ class Transaction:
         return self._now
 
 
-def wal(path: str) -> str:
-    """Where SQLite keeps its log: beside the file, wherever links lead."""
-    return f"{os.path.realpath(path)}-wal"
-
-
 class Checkpoints:
     """Moves the WAL back into the database once it has grown, from the writer's own thread.
 
@@ -183,9 +178,14 @@ class Checkpoints:
             [busy, _, _] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return bool(busy)
         except sqlite3.Error:
-            return True  # whatever it was, the next call meets it and tells its caller
+            return True  # the next call meets the same error and raises it
         finally:
             _wait_for_locks(connection, NOW)
+
+
+def wal(path: str) -> str:
+    """Where SQLite keeps its log: beside the file, wherever links lead."""
+    return f"{os.path.realpath(path)}-wal"
 
 
 def open_writer(path: str) -> sqlite3.Connection:
@@ -198,7 +198,7 @@ def open_writer(path: str) -> sqlite3.Connection:
             # The switch fails at once where it should wait; beginning to write does wait.
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
-        # From here on `begin` waits, and whoever has the lock meets no other.
+        # From here on `begin` waits for locks, not SQLite.
         _wait_for_locks(connection, NOW)
     except sqlite3.Error:
         connection.close()
@@ -214,8 +214,8 @@ def open_reader(path: str) -> sqlite3.Connection:
 
 
 def is_out(path: str) -> bool:
-    """Whether the file cannot be written at this moment by anybody on this machine: it is locked, or its disk
-    fails. That it cannot be opened may be only our trouble."""
+    """Whether no process on this machine can write the file at this moment: it is locked, or its disk fails.
+    If the file cannot be opened, only this process may have the problem."""
     forks.refuse_inherited(path)
     address = f"file:{quote(os.path.abspath(path))}?mode=rw"
     try:
@@ -223,7 +223,7 @@ def is_out(path: str) -> bool:
             forks.rest.awaited(),
             closing(sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)) as connection,
         ):
-            # One look may fall into the commit of somebody who can write, as a reaper of our jobs could.
+            # One try may meet the commit of another process, which can write.
             before = _commits(connection)
             for _ in range(OUT_LOOKS):
                 if _begun(connection, "BEGIN IMMEDIATE") is None:
@@ -233,12 +233,6 @@ def is_out(path: str) -> bool:
             return _commits(connection) == before
     except sqlite3.Error as error:
         return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR)
-
-
-def _commits(connection: sqlite3.Connection) -> int:
-    """A number that changes whenever another connection has committed."""
-    found: int = connection.execute("PRAGMA data_version").fetchone()[0]
-    return found
 
 
 def begin(connection: sqlite3.Connection, statement: str) -> bool:
@@ -251,7 +245,7 @@ def begin(connection: sqlite3.Connection, statement: str) -> bool:
         if forks.rest.wanted:
             return False
         nap(LOOK_EVERY)
-    # Whoever has it does not let go of it between transactions: it is in one, or stopped.
+    # The other process has a long transaction, or is stopped.
     _wait_for_locks(connection, SLICE)
     left = (BUSY_TIMEOUT - LOOKS * LOOK_EVERY) // SLICE
     try:
@@ -264,17 +258,6 @@ def begin(connection: sqlite3.Connection, statement: str) -> bool:
         return True
     finally:
         _wait_for_locks(connection, NOW)
-
-
-def _begun(connection: sqlite3.Connection, statement: str) -> sqlite3.Error | None:
-    """None, or the error if somebody else has the lock."""
-    try:
-        connection.execute(statement)
-    except sqlite3.OperationalError as error:
-        if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
-            raise
-        return error
-    return None
 
 
 def set_durable(connection: sqlite3.Connection, durable: bool) -> None:
@@ -299,6 +282,23 @@ def is_full(error: sqlite3.Error) -> bool:
 def is_io_error(error: sqlite3.Error) -> bool:
     """Whether the disk itself failed."""
     return _code(error) & 0xFF == sqlite3.SQLITE_IOERR
+
+
+def _commits(connection: sqlite3.Connection) -> int:
+    """A number that changes whenever another connection has committed."""
+    found: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return found
+
+
+def _begun(connection: sqlite3.Connection, statement: str) -> sqlite3.Error | None:
+    """None, or the error if another connection has the lock."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return error
+    return None
 
 
 def _told(error: sqlite3.Error, connection: sqlite3.Connection | None) -> StoreError:

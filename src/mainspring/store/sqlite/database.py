@@ -24,17 +24,6 @@ from mainspring.waiting import at_once
 T = TypeVar("T")
 
 
-def identity(session: Session) -> str:
-    """The database's random id."""
-    found: str = session.row("identity")["id"]
-    return found
-
-
-async def unheard(error: Exception) -> bool:
-    """Where no rows can be moved out of the way."""
-    return False
-
-
 class Database:
     """Takes work to the right thread. Nothing is opened before the first call."""
 
@@ -43,10 +32,11 @@ class Database:
         self.identity: str | None = None
         """The database's random id, once it has been read."""
         self.turn = asyncio.Lock()
-        """Of a handler to have a transaction. The file has one write lock, and whoever waits for it looks
-        now and then: of hundreds some would never find it free, nor would our own writes between them."""
+        """The turn of a handler to have a transaction. The file has one write lock, and a waiting process
+        polls it. Among hundreds of handlers, some would never find the lock free, and neither would the
+        writes of the store."""
         self._hints = 0
-        self.on_unreadable: Callable[[Exception], Coroutine[Any, Any, bool]] = unheard
+        self.on_unreadable: Callable[[Exception], Coroutine[Any, Any, bool]] = _unheard
         # IMMEDIATE takes the write lock at once: a transaction that began as a reader could not
         # wait for it, and would fail as soon as another process had written.
         self._writer = ConnectionThread(
@@ -79,20 +69,12 @@ class Database:
         return await self._reader.run(work, durable=False)
 
     async def fetch(self, statement: str, **params: object) -> list[sqlite3.Row]:
-        """One statement; what reads is asked beside whoever writes."""
+        """One statement. A statement that only reads does not wait for a writer."""
         return await self._alone(statement, params, durable=True)
 
     async def relaxed(self, statement: str, **params: object) -> list[sqlite3.Row]:
         """The same for what a crash of the machine may undo."""
         return await self._alone(statement, params, durable=False)
-
-    async def _alone(self, statement: str, params: dict[str, object], *, durable: bool) -> list[sqlite3.Row]:
-        def work(session: Session) -> list[sqlite3.Row]:
-            return at_once(Transaction(session).fetch(statement, **params))
-
-        if statement in READING:
-            return await self.read(work)
-        return await self.write(work, durable=durable)
 
     async def each(
         self,
@@ -131,7 +113,7 @@ class Database:
         self.identity = identity
 
     async def left_out(self, error: Exception) -> bool:
-        """Whether rows that cannot be read were in the way, and have been moved out of it."""
+        """Whether rows that cannot be read may be the cause, and have been set aside."""
         return await self.on_unreadable(error)
 
     def hint(self, jobs: int = 1, *, earlier: bool = False) -> None:
@@ -150,7 +132,7 @@ class Database:
             await thread.close()
 
     async def is_down(self) -> bool:
-        """Whether somebody else keeps the file locked, or its disk fails."""
+        """Whether another process keeps the file locked, or its disk fails."""
         return self.path != MEMORY and await asyncio.to_thread(is_out, self.path)
 
     def lend(self) -> ConnectionThread:
@@ -172,3 +154,22 @@ class Database:
         the WAL into the database, and a reader may not."""
         await self._reader.close()
         await self._writer.close()
+
+    async def _alone(self, statement: str, params: dict[str, object], *, durable: bool) -> list[sqlite3.Row]:
+        def work(session: Session) -> list[sqlite3.Row]:
+            return at_once(Transaction(session).fetch(statement, **params))
+
+        if statement in READING:
+            return await self.read(work)
+        return await self.write(work, durable=durable)
+
+
+def identity(session: Session) -> str:
+    """The database's random id."""
+    found: str = session.row("identity")["id"]
+    return found
+
+
+async def _unheard(error: Exception) -> bool:
+    """The default: no rows are set aside."""
+    return False

@@ -1,4 +1,4 @@
-"""Slots written on SQLite: in several steps of one transaction, each of which sees those before it."""
+"""Firing on SQLite: several statements of one transaction."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ def _drops(session: Session, skipped: Sequence[sqlite3.Row]) -> tuple[Drop, ...]
 
 
 def _replace(session: Session, part: Mapping[str, object], now: int) -> None:
-    """Cancel what the jobs about to be made take the place of."""
+    """Cancel the jobs that the new jobs replace."""
     if replaced := [row["id"] for row in session.rows("replaced_jobs", **part)]:
         session.rows("cancel_jobs", ids=listed(replaced), now=now)

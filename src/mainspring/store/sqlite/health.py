@@ -1,6 +1,6 @@
-"""What an SQLite file tells of itself, and how rows that cannot be read are found there."""
+"""Health of an SQLite file, and the search for rows that cannot be read."""
 
-# ruff: noqa: S608 - the names in statements that are made here are those of our own tables
+# ruff: noqa: S608 - the statements that are made here contain only names of the store's tables
 from __future__ import annotations
 
 import os
@@ -17,9 +17,13 @@ from mainspring.store.sqlite.database import Database
 from mainspring.store.sqlite.rows import micros, span
 from mainspring.store.unreadable import FIRST, LAST, LONGEST, TABLES, Table, holds, quoted
 
+_Found = dict[str, list[tuple[int, ...]]]
+"""By table, the keys of rows that cannot be read. An empty key means all rows of the table: a key that is a
+text may itself be the value that cannot be read, and such a table is small."""
+
 
 class SQLiteHealth(Health):
-    """The file is asked, and the library that reads it."""
+    """Health on SQLite: of the file, and of the library that reads it."""
 
     def __init__(self, database: Database, schema: Schema) -> None:
         super().__init__(database, schema)
@@ -43,7 +47,7 @@ class SQLiteHealth(Health):
 
     @reads
     async def damage(self) -> list[str] | None:
-        # A pragma, which is taken to write: it is for the reading thread all the same.
+        # A pragma counts as a write, but this one only reads, so the reading thread runs it.
         rows = await self._file.read(lambda session: session.rows("quick_check"))
         found = [str(row["quick_check"]) for row in rows]
         return [] if found == ["ok"] else found
@@ -55,7 +59,7 @@ class SQLiteHealth(Health):
                 "engine": "sqlite",
                 "version": session.row("facts")["version"],
                 "journal_mode": session.row("journal_mode")["journal_mode"],
-                # Its name alone: pages show this to people who have no business in the machine's folders.
+                # Only the name: pages show it to users who must not see the folders of the machine.
                 "file": Path(self._file.path).name,
                 "wal_reset_bug": _wal_reset_bug(),
             }
@@ -67,28 +71,9 @@ class SQLiteHealth(Health):
         return await self._file.is_down()
 
     async def _set_aside(self) -> list[UnreadableRow]:
-        # Found first, without the write lock: history may be ten million rows long.
+        # The search does not take the write lock, because history may have ten million rows.
         found = await self._file.search(_search)
         return await self._file.write(lambda session: _move(session, found)) if found else []
-
-
-def _wal_reset_bug() -> str:
-    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
-        return "not affected"
-    return "affected, avoided by checkpointing only under the write lock"
-
-
-def _size(path: str) -> int:
-    """Zero for a log that is not there: the last one who closed the file has taken it away."""
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0
-
-
-_Found = dict[str, list[tuple[int, ...]]]
-"""By table, the keys of rows that cannot be read. An empty key is for any of its rows: where keys are texts,
-those may be what cannot be read, and the table is small."""
 
 
 def _search(session: Session) -> _Found:
@@ -107,7 +92,7 @@ def _search(session: Session) -> _Found:
 
 
 def _move(session: Session, found: _Found) -> list[UnreadableRow]:
-    """Move those that still cannot be read."""
+    """Move the rows that still cannot be read."""
     connection, now, moved = _with_functions(session), session.now(None), list[UnreadableRow]()
     for name, keys in found.items():
         table, columns = TABLES[name], _columns(connection, name)
@@ -125,6 +110,21 @@ def _move(session: Session, found: _Found) -> list[UnreadableRow]:
                 connection.execute(f"DELETE FROM {name} WHERE {here}", key)
             moved += map(unreadable_row, rows)
     return moved
+
+
+def _wal_reset_bug() -> str:
+    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
+        return "not affected"
+    return "affected, avoided by checkpointing only under the write lock"
+
+
+def _size(path: str) -> int:
+    """The size of a file; zero for a missing log, because the last process that closes the database removes
+    the log."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> dict[str, str]:
@@ -146,14 +146,14 @@ def _is_text(value: bytes) -> bool:
 
 
 def _shown(column: str) -> str:
-    """A column as text, though it may hold what is none."""
+    """A column as text, also if its value is not valid text."""
     broken = f"typeof({column}) = 'text' AND NOT is_text(CAST({column} AS BLOB))"
     whole = f"WHEN typeof({column}) = 'text' THEN {column} ELSE quote({column}) END"
     return f"CASE WHEN {broken} THEN quote(CAST({column} AS BLOB)) {whole}"
 
 
 def _unreadable(table: Table, columns: Mapping[str, str]) -> str:
-    """The condition that finds them, without an error whatever they hold."""
+    """The condition that finds these rows. It raises no error for any value."""
     texts = [name for name, kind in columns.items() if kind == "TEXT"]
     wrong = [f"NOT is_text(CAST(coalesce({each}, '') AS BLOB))" for each in texts]
     wrong += [f"{each} NOT BETWEEN {micros(FIRST)} AND {micros(LAST)}" for each in table.moments]
@@ -167,6 +167,6 @@ def _unreadable(table: Table, columns: Mapping[str, str]) -> str:
     documents = {**table.documents, **table.lists}
     documents |= {table.failure: "failure"} if table.failure else {}
     documents |= {table.failures: "failures"} if table.failures else {}
-    # Read as bytes: a text that is none must not end the search.
+    # Read as bytes: an invalid text must not end the search.
     wrong += [f"NOT holds('{kind}', CAST({each} AS BLOB))" for each, kind in documents.items()]
     return " OR ".join(wrong)

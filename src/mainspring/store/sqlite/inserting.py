@@ -1,4 +1,4 @@
-"""Rows of new jobs on SQLite, with keys or without, inside a transaction that has the write lock."""
+"""Inserts of jobs on SQLite, with or without unique keys, inside a transaction that has the write lock."""
 
 from __future__ import annotations
 
@@ -33,6 +33,24 @@ def insert(session: Session, jobs: Numbered, now: int) -> None:
         jobs = [each for each in jobs if each[0] not in others]
     session.each("insert_jobs", _records(jobs, now))
     session.hint()
+
+
+def insert_unique(session: Session, jobs: Sequence[NewJob], now: int) -> list[Inserted]:
+    """Insert each job, or find the job that has its key."""
+    first: int = session.row("reserve_ids")["id"] + 1
+    ids = list(range(first, first + len(jobs)))
+    holders = _lock_keys(session, jobs, ids)
+    found = session.rows("live_holders", ids=listed(each.job_id for each in holders.values()))
+    live = {row["id"]: bool(row["running"]) for row in found}
+    done = decide(jobs, ids, holders, live, moment(now))
+    for place in done.make:
+        if (key := jobs[place].unique) is not None:
+            until = None if key.period is None else now + span(key.period)
+            session.change("take_keys", key=key.digest, job_id=done.answers[place].job_id, until=until)
+    insert(session, [(ids[place], jobs[place]) for place in done.make], now)
+    for place in done.replace:
+        _replace(session, jobs[place], done.answers[place].job_id, now)
+    return list(done.answers)
 
 
 def insert_step_jobs(session: Session, jobs: Sequence[tuple[StepRecord, NewJob]], now: int) -> None:
@@ -92,24 +110,6 @@ def _deadline(job: NewJob, run_at: int) -> int | None:
     if job.expires_at is None and job.expires is not None:
         return run_at + span(job.expires)
     return micros(job.expires_at)
-
-
-def insert_unique(session: Session, jobs: Sequence[NewJob], now: int) -> list[Inserted]:
-    """Make each job, or find the one that stands for it."""
-    first: int = session.row("reserve_ids")["id"] + 1
-    ids = list(range(first, first + len(jobs)))
-    holders = _lock_keys(session, jobs, ids)
-    found = session.rows("live_holders", ids=listed(each.job_id for each in holders.values()))
-    live = {row["id"]: bool(row["running"]) for row in found}
-    done = decide(jobs, ids, holders, live, moment(now))
-    for place in done.make:
-        if (key := jobs[place].unique) is not None:
-            until = None if key.period is None else now + span(key.period)
-            session.change("take_keys", key=key.digest, job_id=done.answers[place].job_id, until=until)
-    insert(session, [(ids[place], jobs[place]) for place in done.make], now)
-    for place in done.replace:
-        _replace(session, jobs[place], done.answers[place].job_id, now)
-    return list(done.answers)
 
 
 def _lock_keys(session: Session, jobs: Sequence[NewJob], ids: Sequence[int]) -> dict[bytes, Holder]:

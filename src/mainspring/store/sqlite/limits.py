@@ -1,4 +1,4 @@
-"""Admission of jobs with limits on SQLite, and the lines they wait in."""
+"""Admission of jobs with limits on SQLite, and the lines in which they wait."""
 
 from __future__ import annotations
 
@@ -35,10 +35,40 @@ class SQLiteAdmitter:
         )
 
 
+class SQLitePlaces:
+    """Places on SQLite: numbers for the limits, and the queues that a schedule names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
+        wanted = list(limit_keys)
+        named = [each for each in wanted if each]
+        if not named:
+            return [None] * len(wanted)
+        # Most lines are on record, and a read does not wait for a writer.
+        known = await self._database.read(lambda session: known_limit_sets(session, named))
+        if not all(known.values()):
+            known = await self._database.write(lambda session: limit_set_ids(session, named))
+        return [known[each] if each else None for each in wanted]
+
+    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+        lanes = [
+            {"queue": queue, "priority": priority}
+            for queue, priority in sorted({(queue, priority) for queue, _, priority in places})
+        ]
+
+        async def work(tx: Transaction) -> None:
+            await tx.each("add_priority_levels", lanes)
+
+        # The durable transaction of the schedules, which follows, makes this one durable too.
+        await self._database.within("add_priority_levels", work, durable=False)
+
+
 def limit_set_ids(
     session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
 ) -> dict[tuple[LimitKey, ...], int]:
-    """The line of each combination of limit keys, made where it is new."""
+    """The line of each combination of limit keys. A new line is written."""
     combinations, every = distinct(limit_keys)
     ids = {
         (limit_key.name, limit_key.key): _known(session, limit_key) or _put(session, limit_key)
@@ -54,43 +84,14 @@ def limit_set_ids(
 def known_limit_sets(
     session: Session, limit_keys: Iterable[tuple[LimitKey, ...]]
 ) -> dict[tuple[LimitKey, ...], int]:
-    """The same without writing: 0, which is no line, where it is new or a limit key of it is not as it is
-    here."""
+    """The same without writing. The answer is 0, which is no line, for a new line, and for a limit key that
+    is declared differently in the store."""
     combinations, every = distinct(limit_keys)
     known = {(limit_key.name, limit_key.key): _known(session, limit_key) for limit_key in every}
     ids = {key: limit_key_id for key, limit_key_id in known.items() if limit_key_id is not None}
     return {
         each: (_line(session, each, ids) or 0) if all((g.name, g.key) in ids for g in each) else 0
         for each in combinations
-    }
-
-
-def _line(session: Session, limit_keys: tuple[LimitKey, ...], ids: dict[tuple[str, str], int]) -> int | None:
-    found = session.rows(
-        "limit_set_ids", limit_keys=written(ids[limit_key.name, limit_key.key] for limit_key in limit_keys)
-    )
-    return found[0]["id"] if found else None
-
-
-def _known(session: Session, limit_key: LimitKey) -> int | None:
-    found = session.rows("limit_key_ids", **_declared(limit_key))
-    return found[0]["id"] if found else None
-
-
-def _put(session: Session, limit_key: LimitKey) -> int:
-    limit_key_id: int = session.row("put_limit_keys", **_declared(limit_key))["id"]
-    return limit_key_id
-
-
-def _declared(limit_key: LimitKey) -> dict[str, object]:
-    return {
-        "name": limit_key.name,
-        "key": limit_key.key,
-        "concurrency": limit_key.concurrency,
-        "rate": limit_key.rate,
-        "period": None if limit_key.period is None else span(limit_key.period),
-        "burst": limit_key.burst,
-        "open_window": limit_key.window,
     }
 
 
@@ -120,31 +121,30 @@ def _admit(session: Session, after: int, now: int) -> Admission:
     return admission(lines, passed)
 
 
-class SQLitePlaces:
-    """Where jobs of schedules wait: numbers for the limits, and the queues that a schedule names."""
+def _line(session: Session, limit_keys: tuple[LimitKey, ...], ids: dict[tuple[str, str], int]) -> int | None:
+    found = session.rows(
+        "limit_set_ids", limit_keys=written(ids[limit_key.name, limit_key.key] for limit_key in limit_keys)
+    )
+    return found[0]["id"] if found else None
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
-    async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
-        wanted = list(limit_keys)
-        named = [each for each in wanted if each]
-        if not named:
-            return [None] * len(wanted)
-        # Most are on record: that is seen beside whoever writes.
-        known = await self._database.read(lambda session: known_limit_sets(session, named))
-        if not all(known.values()):
-            known = await self._database.write(lambda session: limit_set_ids(session, named))
-        return [known[each] if each else None for each in wanted]
+def _known(session: Session, limit_key: LimitKey) -> int | None:
+    found = session.rows("limit_key_ids", **_declared(limit_key))
+    return found[0]["id"] if found else None
 
-    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
-        lanes = [
-            {"queue": queue, "priority": priority}
-            for queue, priority in sorted({(queue, priority) for queue, _, priority in places})
-        ]
 
-        async def work(tx: Transaction) -> None:
-            await tx.each("add_priority_levels", lanes)
+def _put(session: Session, limit_key: LimitKey) -> int:
+    limit_key_id: int = session.row("put_limit_keys", **_declared(limit_key))["id"]
+    return limit_key_id
 
-        # What the schedules' own transaction makes durable holds this one too.
-        await self._database.within("add_priority_levels", work, durable=False)
+
+def _declared(limit_key: LimitKey) -> dict[str, object]:
+    return {
+        "name": limit_key.name,
+        "key": limit_key.key,
+        "concurrency": limit_key.concurrency,
+        "rate": limit_key.rate,
+        "period": None if limit_key.period is None else span(limit_key.period),
+        "burst": limit_key.burst,
+        "open_window": limit_key.window,
+    }

@@ -1,4 +1,4 @@
-"""The hot path on SQLite: insert, claim, settle."""
+"""The queue on SQLite: insert, claim and settle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mainspring.store.uniqueness import recalled, written
 RUN_AT_AND_ID = itemgetter(7, 0)
 """Of a claimed row: by position, for the driver looks a name up column by column."""
 _ANY = 32_767
-"""Crashes: more than a job can have."""
+"""A number of crashes that is higher than a job can have."""
 
 
 class SQLiteQueue:
@@ -95,13 +95,6 @@ class SQLiteQueue:
         named = {"id": claim.job_id, "worker_id": claim.worker_id, "fence": claim.fence}
         return bool(await self._database.write(lambda session: session.change("begin_orphan", **named)))
 
-    def _identity(self, session: Session) -> str:
-        """Read once: nobody puts another file under an open one."""
-        known = self._database.identity
-        if known is None:
-            known = self._database.identity = identity(session)
-        return known
-
     @reads
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         def work(session: Session) -> list[Claim]:
@@ -110,7 +103,7 @@ class SQLiteQueue:
             claims = [to_claim(cast("sqlite3.Row", row[:-1]), worker_id, database_id) for row in held]
             return [replace(each, orphan=bool(row["orphan"])) for each, row in zip(claims, held, strict=True)]
 
-        # Behind a claim whose caller gave up waiting, which may still be in the writer's queue.
+        # The writer runs this after a claim whose caller stopped waiting and that may still be queued.
         return await self._database.write(work, durable=False)
 
     @reads
@@ -139,8 +132,15 @@ class SQLiteQueue:
             found = session.rows("recorded_runs", claims=listed(map(named, settlements)))
             return [row["job_id"] for row in found]
 
-        # As `held`: behind a settle whose caller gave up waiting.
+        # As in `held`: the writer runs this after a settle whose caller stopped waiting.
         return await self._database.write(work, durable=False)
+
+    def _identity(self, session: Session) -> str:
+        """The id of the database. It is read once, because an open file cannot be replaced."""
+        known = self._database.identity
+        if known is None:
+            known = self._database.identity = identity(session)
+        return known
 
 
 def _claimed(
@@ -152,7 +152,7 @@ def _claimed(
     limit: int,
     which: Mapping[str, object],
 ) -> list[Claim]:
-    """At most so many, from one priority level after the other."""
+    """Claim at most `limit` jobs, from one priority level after the other."""
     claims: list[Claim] = []
     for lane in lanes:
         if len(claims) >= limit:

@@ -1,4 +1,4 @@
-"""Times, JSON and rows of SQLite, into model values and back."""
+"""Readers of SQLite rows, and parameters as SQLite keeps them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _failure = msgspec.json.Decoder(Failure)
 _failures = msgspec.json.Decoder(tuple[Failure, ...])
 
 
+_AS_THEY_ARE = frozenset({int, str, bytes, float, bool, type(None)})
+
+
 @overload
 def micros(value: datetime) -> int: ...
 @overload
@@ -25,9 +28,6 @@ def micros(value: datetime | None) -> int | None: ...
 def micros(value: datetime | None) -> int | None:
     """A moment as the database keeps it."""
     return None if value is None else (value - EPOCH) // MICROSECOND
-
-
-_AS_THEY_ARE = frozenset({int, str, bytes, float, bool, type(None)})
 
 
 def all_bound(values: Mapping[str, object]) -> dict[str, object]:

@@ -1,6 +1,4 @@
-"""How runs end on SQLite: each verdict's rows, and the waits for events that begin. All of it is inside one
-transaction that has the write lock.
-"""
+"""Settlements on SQLite, inside one transaction that has the write lock."""
 
 from __future__ import annotations
 
@@ -130,7 +128,7 @@ def _discarded(session: Session, standing: Standing, now: int) -> set[int]:
 
 def _released(session: Session, standing: Standing, now: int) -> set[int]:
     session.each("note_run", [_run(s, None, now) for s, _ in standing if s.ran])
-    found = begin_waits(session, [s for s, _ in standing if s.awaits is not None])
+    found = _begin_waits(session, [s for s, _ in standing if s.awaits is not None])
     session.each(
         "settle_released",
         [
@@ -194,9 +192,9 @@ def _ids(standing: Standing) -> set[int]:
     return {settlement.job_id for settlement, _ in standing}
 
 
-def begin_waits(session: Session, settlements: Sequence[Settlement]) -> set[int]:
-    """Put on record that these jobs wait, in the transaction that settles them; answer which need not, for
-    their event has come."""
+def _begin_waits(session: Session, settlements: Sequence[Settlement]) -> set[int]:
+    """Record that these jobs wait, in the transaction that settles them; answer the jobs whose event has
+    come: these do not wait."""
     found = {s.job_id for s in settlements if session.rows("event", job_id=s.job_id, name=s.awaits)}
     waits = [s for s in settlements if s.job_id not in found]
     session.each("put_waits", [{"job_id": s.job_id, "name": s.awaits, "fence": s.fence} for s in waits])

@@ -1,4 +1,4 @@
-"""The parts joined into one SQLite store."""
+"""The SQLite store, made from its parts."""
 
 from __future__ import annotations
 

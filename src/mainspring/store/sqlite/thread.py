@@ -29,7 +29,7 @@ IN_MEMORY = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Work for the thread, and who waits for it."""
+    """Work for the thread, and the future of its caller."""
 
     work: Callable[[Session], object]
     durable: bool
@@ -40,7 +40,7 @@ class Call:
 
 
 class Nudge:
-    """Nothing to do but to look whether a fork is about to happen."""
+    """A call without work: the thread checks whether a fork is about to happen."""
 
     last = False
 

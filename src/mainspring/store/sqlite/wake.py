@@ -18,7 +18,7 @@ from mainspring.store.sqlite.database import Database
 from mainspring.waiting import pause, until
 
 LOOK_EVERY = timedelta(milliseconds=20)
-"""Where nobody says that somebody writes."""
+"""The interval of polls on systems that do not report writes."""
 LISTEN = timedelta(milliseconds=50)
 """How long one pass waits for a write: it holds up the end of the process."""
 PASSES = 20
@@ -29,7 +29,7 @@ MOMENT = timedelta(milliseconds=1)
 """What a commit takes at least; and so looks are never closer than this, however much is written."""
 REST = timedelta(milliseconds=2)
 MODIFIED, GONE = 0x2, 0x8000
-"""Of inotify(7): IN_MODIFY, and IN_IGNORED, which is told when a file that was watched is no more."""
+"""Of inotify(7): IN_MODIFY, and IN_IGNORED, which is reported when a watched file is deleted."""
 NOT_BLOCKING = 0o4000 | 0o2000000
 """IN_NONBLOCK and IN_CLOEXEC."""
 _EVENT = struct.Struct("iIII")
@@ -66,7 +66,7 @@ class SQLiteWaker:
             return timedelta()
         if not await self._changed():
             return timedelta()
-        # Perhaps that was the commit before the one whose write we heard: of the latter we hear no more.
+        # This may be the commit before the reported write: the commit of that write is not reported again.
         self._again = iter(AGAIN)
         return REST
 
@@ -77,12 +77,12 @@ class SQLiteWaker:
             self._stirs = None
 
     async def _look_about(self) -> timedelta:
-        """Look, and see whether we can be told the next time: the log is there once it was looked at."""
+        """Poll once, then try to watch the log: it exists after the first read."""
         await self._changed()
         await self.close()
         if self._database.path != MEMORY:
             self._stirs = stirs(self._log)
-            self._again = iter(AGAIN)  # what was written before we listened
+            self._again = iter(AGAIN)  # for writes from before the watch
         return LOOK_EVERY if self._stirs is None else timedelta()
 
     async def _changed(self) -> bool:
@@ -93,11 +93,6 @@ class SQLiteWaker:
         self._seen = seen
         self._on_hint()
         return True
-
-
-def _data_version(session: Session) -> int:
-    version: int = session.row("data_version")["data_version"]
-    return version
 
 
 class Stirs:
@@ -144,3 +139,8 @@ def stirs(path: str) -> Stirs | None:
         if isinstance(error, NotImplementedError):  # an event loop that knows no files
             return None
         raise
+
+
+def _data_version(session: Session) -> int:
+    version: int = session.row("data_version")["data_version"]
+    return version

@@ -1,1 +1,1 @@
-"""Workflows in a store: written once, over the named statements that both dialects have."""
+"""Workflows in a store, with the named statements of both dialects."""

@@ -1,6 +1,4 @@
-"""Workflows: what is asked of a store about them, what operators do to them, and what follows when steps
-end.
-"""
+"""Workflows: the calls of the store about workflows, and the resolution of ended steps."""
 
 from __future__ import annotations
 
@@ -34,39 +32,40 @@ T = TypeVar("T")
 
 _order = reader(WorkflowOrder)
 LOOK = 0
-"""Instead of a job's id: nothing has ended, but something may be due."""
+"""The job id of an ending for which no job has ended: a step of the workflow may be due."""
 
 
 class Workflows:
     """A workflow is started by the settlement of its own job (STARTED), which stays in the queue until
-    the workflow has ended. However a job of a step ends, the ending is noted in the same transaction."""
+    the workflow has ended. Each end of a job of a step is recorded in the same transaction."""
 
     def __init__(self, database: Database, jobs: StepJobs) -> None:
         self._database, self._jobs = database, jobs
 
     async def resolve(self, *, limit: int, at: Stamp) -> Resolved:
-        """Deal with up to `limit` endings of steps: count them, release what waited for them, skip what
-        will not run, end workflows that have nothing left, and settle their own jobs. One transaction, in
-        which nobody else has these workflows in hand; endings are gone with it, or still there."""
+        """Resolve up to `limit` endings of steps: count them, release steps that waited for them, skip steps
+        that will not run, end workflows without further steps, and settle the jobs of these workflows. This
+        is one transaction, which locks the workflows. It removes the endings, or it fails and the endings
+        stay."""
         [row] = await self._database.relaxed("any_endings")
         if not row["there"]:
             return Resolved()
         done = await self._database.within(
-            "workflow", self._work(lambda session: resolve(session, limit), at), nested=True
+            "workflow", self._work(lambda session: _resolve(session, limit), at), nested=True
         )
-        # Another process has the workflows of what is left in hand, or has dealt with all of it.
+        # Another process has locked the workflows of the remaining endings, or has resolved all endings.
         return done if done.taken else Resolved(busy=True)
 
     async def pause(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
-        """Release no further step; those whose jobs are in the queue run. False when it has ended, is
-        being stopped, or is paused already."""
+        """Release no further steps. Steps whose jobs are in the queue run. False when the workflow has ended,
+        is being stopped, or is paused already."""
         operator = Operator(author=author, note=note)
         return await self._ordered(
             lambda s: pause_or_resume(s, workflow_id, WorkflowCommand.PAUSED, operator), at
         )
 
     async def resume(self, workflow_id: int, *, author: str, note: str | None, at: Stamp) -> bool:
-        """Go on; False when it is not paused."""
+        """End the pause; False when the workflow is not paused."""
         operator = Operator(author=author, note=note)
         return await self._ordered(
             lambda s: pause_or_resume(s, workflow_id, WorkflowCommand.RESUMED, operator), at
@@ -75,28 +74,30 @@ class Workflows:
     async def stop(
         self, workflow_id: int, stopping: Stopping, *, author: str, note: str | None, at: Stamp
     ) -> bool:
-        """End it as cancelled: jobs of its steps are taken away, running ones from their workers; what runs
-        always and what undoes still runs, unless it is killed. False when it has ended."""
+        """End the workflow as cancelled. The jobs of its steps are cancelled, also running jobs. Steps that
+        always run, and steps that undo, still run, unless the workflow is killed. False when the workflow has
+        ended."""
         operator = Operator(author=author, note=note)
         return await self._ordered(lambda s: stop(s, workflow_id, stopping, operator), at)
 
     async def retry(
         self, workflow_id: int, *, steps: Sequence[str] | None, author: str, note: str | None, at: Stamp
     ) -> list[str]:
-        """Run failed steps again, these or all, and what came after them; answer their names: none, and
-        nothing changed, when no such step failed. Raises UsageError when it has been undone."""
+        """Run failed steps again, these or all, and the steps after them; answer the names of the failed
+        steps. The answer is empty, and nothing changes, when no such step failed. It raises UsageError when
+        the workflow has been undone."""
         operator = Operator(author=author, note=note)
         return await self._ordered(lambda s: retry_steps(s, workflow_id, steps, operator), at)
 
     async def fork(self, workflow_id: int, step: str, *, author: str, note: str | None, at: Stamp) -> int:
         """Start a new workflow of the same definition and parameters that has the results of the steps
-        before this one, and runs the rest again; answer its id. Raises NotFound."""
+        before this step, and runs the other steps again; answer its id. It raises NotFound."""
         operator = Operator(author=author, note=note)
         return await self._ordered(lambda s: fork_from(s, workflow_id, step, operator), at)
 
     @reads
     async def get(self, workflow_id: int) -> WorkflowRecord | None:
-        """One as it stands."""
+        """One workflow."""
         found = await self._database.fetch("workflows_by_id", ids=[workflow_id])
         return to_workflow(found[0]) if found else None
 
@@ -104,7 +105,7 @@ class Workflows:
     async def find(
         self, *, name: str | None, state: WorkflowState | None, before: int | None, limit: int
     ) -> list[WorkflowRecord]:
-        """Newest first, those before this id."""
+        """Workflows before this id, newest first."""
         code = None if state is None else WORKFLOW_CODE[state]
         found = await self._database.fetch(
             "list_workflows", name=name, state=code, before=before, limit=limit
@@ -120,8 +121,8 @@ class Workflows:
     async def steps_of(
         self, workflow_id: int, *, place: int | None = None, first: int = 0, most: int
     ) -> list[StepRecord]:
-        """Its steps in the order of the definition, of one node or of all, each map followed by its items:
-        `most` of them from the `first` on."""
+        """The steps of a workflow in the order of the definition, of one node or of all nodes. The items of a
+        map come after the map. The answer has `most` steps from the `first` on."""
         found = await self._database.fetch(
             "steps_of", workflow_id=workflow_id, place=place, first=first, most=most
         )
@@ -129,7 +130,7 @@ class Workflows:
 
     @reads
     async def step_counts(self, workflow_id: int) -> dict[int, dict[StepState, int]]:
-        """How the items of each map stand, by place."""
+        """The number of items of each map by state, by place."""
         counts: dict[int, dict[StepState, int]] = {}
         for row in await self._database.fetch("step_counts", workflow_id=workflow_id):
             counts.setdefault(row["place"], {})[STEP[row["state"]]] = row["steps"]
@@ -137,31 +138,31 @@ class Workflows:
 
     @reads
     async def lost_items(self, workflow_id: int, *, most: int) -> list[StepRecord]:
-        """Items of its maps that failed or were cancelled, the first so many of each, in order."""
+        """Items of maps that failed or were cancelled, the first `most` of each map, in order."""
         found = await self._database.fetch("lost_items", workflow_id=workflow_id, most=most)
         return [to_step(row) for row in found]
 
     @reads
     async def step(self, step_id: int) -> StepRecord | None:
-        """One step or item: that of the job with this id, whether it has been made or not."""
+        """One step or item, by the id of its job, also if the job is not made yet."""
         found = await self._database.fetch("steps_by_id", ids=[step_id])
         return to_step(found[0]) if found else None
 
     @reads
     async def orders(self, workflow_id: int) -> list[WorkflowOrder]:
-        """What operators did to it, oldest first."""
+        """The orders of operators on a workflow, oldest first."""
         return [_order(row) for row in await self._database.fetch("orders", workflow_id=workflow_id)]
 
     async def prune(self, *, before: datetime, limit: int) -> int:
-        """Drop workflows that ended earlier, with their steps and what was done to them, so many at a time;
-        answer how many workflows went."""
+        """Delete workflows that ended before this moment, with their steps and orders, `limit` at a time;
+        answer how many workflows were deleted."""
         gone = 0
         while page := await self._database.fetch("old_workflows", before=before, limit=limit):
             gone += len(await self._database.fetch("prune_workflows", ids=[row["id"] for row in page]))
         return gone
 
     async def _ordered(self, work: Callable[[WorkflowSession], Coroutine[Any, Any, T]], at: Stamp) -> T:
-        """Do this, an order, in one transaction, and hint the workers once it has been committed."""
+        """Carry out an order in one transaction, and send a hint to workers when it has committed."""
         return await carried_out(self._database, "workflow", self._work(work, at), nested=True)
 
     def _work(
@@ -175,8 +176,8 @@ class Workflows:
         return inside
 
 
-async def resolve(session: WorkflowSession, limit: int) -> Resolved:
-    """Deal with endings of workflows that nobody else has in hand."""
+async def _resolve(session: WorkflowSession, limit: int) -> Resolved:
+    """Resolve endings of workflows that no other transaction has locked."""
     taken: dict[int, list[int]] = defaultdict(list)
     rows = await session.fetch("take_endings", limit=limit)
     for row in rows:
@@ -186,7 +187,7 @@ async def resolve(session: WorkflowSession, limit: int) -> Resolved:
     passes = [
         await _begun(session, workflow, taken[workflow.id], endings)
         for workflow in workflows
-        if workflow.state is WorkflowState.RUNNING  # whatever ends after it changes nothing
+        if workflow.state is WorkflowState.RUNNING  # a step that ends after its workflow changes nothing
     ]
     await _go(session, passes)
     await _write(session, passes)
@@ -202,7 +203,7 @@ async def resolve(session: WorkflowSession, limit: int) -> Resolved:
 
 
 async def _endings(session: WorkflowSession, job_ids: Sequence[int]) -> dict[int, StepEnding]:
-    """How each job left the queue. The last word on it comes last."""
+    """How each job ended. If a job has several rows, the last row counts."""
     endings = {job_id: StepEnding(job_id=job_id) for job_id in job_ids}
     for row in await session.fetch("final_runs", ids=job_ids):
         endings[row["job_id"]] = StepEnding(
@@ -229,7 +230,7 @@ async def _begun(
 
 
 async def _why_stopped(session: WorkflowSession, workflow: WorkflowRecord, ending: StepEnding) -> Stopping:
-    """Why its own job is gone. In a workflow that was killed, nothing more is to run either."""
+    """Why the workflow's own job has ended. If the outer workflow was killed, this workflow is killed too."""
     if ending.verdict is Verdict.DEAD:
         return Stopping.EXPIRED
     outer = [] if workflow.parent_id is None else [workflow.parent_id]
@@ -240,7 +241,7 @@ async def _why_stopped(session: WorkflowSession, workflow: WorkflowRecord, endin
 
 
 async def _go(session: WorkflowSession, passes: Sequence[Resolution]) -> None:
-    """Read what they need, for all of them at once, until none needs more."""
+    """Read the rows that these resolutions need, for all at the same time, until no resolution needs more."""
     going = list(passes)
     while going := [each for each in going if each.need()]:
         ids = sorted({step_id for each in going for step_id in each.needed.ids})
@@ -272,7 +273,8 @@ async def _write(session: WorkflowSession, passes: Sequence[Resolution]) -> None
     cancelled = sorted(job_id for each in passes for job_id in each.cancelled)
     if cancelled:
         await session.cancel(cancelled)
-    # Before the jobs of those that have ended go: that would look as if somebody had cancelled them.
+    # The workflows are written before their jobs are settled. Otherwise the end of such a job would look like
+    # a cancel.
     await session.put_workflows([each.workflow for each in passes])
     await _finish(session, [each for each in passes if each.workflow.state is not WorkflowState.RUNNING])
 
@@ -281,8 +283,8 @@ async def _finish(session: WorkflowSession, ended: Sequence[Resolution]) -> None
     if not ended:
         return
     settled = await session.finish(ended)
-    # Somebody took such a job away while we looked, by a cancel or a deadline, and that is how its workflow
-    # ends: the ending of it is noted, and the next pass will find it.
+    # A cancel or a deadline ended the job of such a workflow meanwhile, and decides how the workflow ends.
+    # The ending is recorded, and the next pass finds it.
     robbed = [each for each in ended if each.workflow.id not in settled and each.workflow.stopping is None]
     for each in robbed:
         each.reopen()

@@ -1,4 +1,4 @@
-"""What operators do to workflows: each act, and the note of it, in one transaction."""
+"""Orders of operators on workflows. One transaction has the order and its record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_NOTE = 500
 
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True):
-    """Who orders, and what they say about it."""
+    """The author of an order, and the author's note."""
 
     author: str
     note: str | None = None
@@ -33,7 +33,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     async def sign(
         self, session: WorkflowSession, workflow_id: int, action: WorkflowCommand, note: str | None = None
     ) -> None:
-        """Note the act."""
+        """Record the order."""
         told = (self.note or note or "")[:LONGEST_NOTE] or None
         await session.fetch(
             "add_order", workflow_id=workflow_id, action=action, author=self.author, note=told
@@ -46,7 +46,7 @@ async def pause_or_resume(
     action: Literal[WorkflowCommand.PAUSED, WorkflowCommand.RESUMED],
     operator: Operator,
 ) -> bool:
-    """Hold back further steps, or release those that were."""
+    """Pause or resume a workflow."""
     statement = "pause_workflow" if action is WorkflowCommand.PAUSED else "resume_workflow"
     if not await session.fetch(statement, id=workflow_id):
         return False
@@ -56,7 +56,7 @@ async def pause_or_resume(
 
 
 async def stop(session: WorkflowSession, workflow_id: int, stopping: Stopping, operator: Operator) -> bool:
-    """Cancel it: its own job goes now, those of its steps with the next pass."""
+    """Cancel a workflow: its own job is cancelled now, the jobs of its steps in the next pass."""
     if not await session.fetch("stop_workflow", id=workflow_id, stopping=stopping):
         return False
     await session.cancel([workflow_id])
@@ -68,12 +68,39 @@ async def stop(session: WorkflowSession, workflow_id: int, stopping: Stopping, o
 async def retry_steps(
     session: WorkflowSession, workflow_id: int, names: Sequence[str] | None, operator: Operator
 ) -> list[str]:
-    """Run failed steps again, and what came after them."""
+    """Run failed steps again, and the steps after them."""
     workflow, graph = await _locked(session, workflow_id)
     if workflow.parent_id is not None:
-        # That one would not hear of how it ends now.
+        # The outer workflow would not get the new end of this workflow.
         raise UsageError(f"workflow {workflow_id} is a step of workflow {workflow.parent_id}: retry that one")
     return await _retry(session, workflow, graph, names, operator)
+
+
+async def fork_from(session: WorkflowSession, workflow_id: int, step: str, operator: Operator) -> int:
+    """Begin a workflow that has the results of the steps before this step."""
+    workflow, graph = await _locked(session, workflow_id)
+    kept = forked(graph, await _nodes(session, workflow), _place(graph, workflow, step))
+    [new_id] = await session.take_ids(1)
+    nodes = await _renewed(session, list(kept.values()), new_id)
+    items: list[StepRecord] = []
+    for place, each in kept.items():
+        if graph.nodes[place].kind is NodeKind.MAP and each.state is not StepState.WAITING:
+            old = await session.steps("items_of", workflow_id=workflow_id, place=place)
+            items += await _renewed(session, old, new_id)
+    if not await session.fetch("fork_root", id=new_id, source_id=workflow_id):
+        raise NotFound("job", workflow_id)
+    new = begun_workflow(
+        session,
+        new_id,
+        workflow.name,
+        workflow.definition_id,
+        workflow.params,
+        nodes,
+        forked_from=workflow_id,
+    )
+    await put(session, [new], [*nodes, *items])
+    await operator.sign(session, new_id, WorkflowCommand.FORKED, f"from {step} of workflow {workflow_id}")
+    return new_id
 
 
 async def _retry(
@@ -112,7 +139,7 @@ async def _retry(
     await session.put_steps(plan.changed({row["job_id"]: row["fence"] for row in fences}))
     await session.fetch("drop_items", workflow_id=workflow_id, places=list(plan.emptied))
     await session.fetch("forget_checkpoints", job_ids=list(plan.anew))
-    # They get jobs of the same ids again, which may die as well.
+    # These steps get jobs with the same ids again, which may also become dead letters.
     await session.fetch("purge_dead", ids=list(plan.anew))
     await _renumber(session, plan.workflow, plan.anew)
     if not await session.revive_root(workflow):
@@ -127,35 +154,8 @@ async def _retry(
 
 
 async def _goes_on(session: WorkflowSession, workflow: WorkflowRecord) -> bool:
-    """Whether nobody is stopping it: by what it says, or by having taken its own job."""
+    """Whether the workflow is not being stopped: it has no stop order, and its own job is live."""
     return workflow.stopping is None and bool(await session.fetch("live_holders", ids=[workflow.id]))
-
-
-async def fork_from(session: WorkflowSession, workflow_id: int, step: str, operator: Operator) -> int:
-    """Begin a workflow that has what the steps before this one made."""
-    workflow, graph = await _locked(session, workflow_id)
-    kept = forked(graph, await _nodes(session, workflow), _place(graph, workflow, step))
-    [new_id] = await session.take_ids(1)
-    nodes = await _renewed(session, list(kept.values()), new_id)
-    items: list[StepRecord] = []
-    for place, each in kept.items():
-        if graph.nodes[place].kind is NodeKind.MAP and each.state is not StepState.WAITING:
-            old = await session.steps("items_of", workflow_id=workflow_id, place=place)
-            items += await _renewed(session, old, new_id)
-    if not await session.fetch("fork_root", id=new_id, source_id=workflow_id):
-        raise NotFound("job", workflow_id)
-    new = begun_workflow(
-        session,
-        new_id,
-        workflow.name,
-        workflow.definition_id,
-        workflow.params,
-        nodes,
-        forked_from=workflow_id,
-    )
-    await put(session, [new], [*nodes, *items])
-    await operator.sign(session, new_id, WorkflowCommand.FORKED, f"from {step} of workflow {workflow_id}")
-    return new_id
 
 
 async def _locked(session: WorkflowSession, workflow_id: int) -> tuple[WorkflowRecord, Graph]:
@@ -189,7 +189,7 @@ async def _renewed(
 
 
 async def _renumber(session: WorkflowSession, workflow: WorkflowRecord, step_ids: Sequence[int]) -> None:
-    """A step that is a workflow itself, and is to begin anew, is another workflow: it gets another id."""
+    """Give new ids to steps that are workflows and begin again: each is a new workflow."""
     inner = await session.workflows("workflows_by_id", ids=list(step_ids))
     if not inner:
         return

@@ -1,4 +1,4 @@
-"""What happens to workflows in one transaction, as named statements; and definitions as they are kept."""
+"""Workflow sessions: the named statements about workflows in one transaction; and the text of definitions."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _decode = msgspec.json.Decoder(Definition).decode
 
 
 class StepJobs(Protocol):
-    """What each dialect does in its own way: jobs of steps are inserted as its other jobs are, and what
-    PostgreSQL has numbered it knows by heart."""
+    """Jobs and definitions of workflows, which each dialect writes in its own way. PostgreSQL has a cache of
+    its numbers."""
 
     async def graph(self, tx: Any, definition_id: int) -> Graph:
-        """The graph of a definition. Also outside of a transaction: then `tx` is the database."""
+        """The graph of a definition. Outside of a transaction, `tx` is the database."""
 
     async def definition_id(self, tx: Any, definition: Definition, at: Stamp) -> int:
-        """The number of a definition, given where it is new."""
+        """The number of a definition. A new definition is written."""
 
     async def take_ids(self, tx: Any, count: int) -> list[int]:
         """Ids that no other job will have."""
@@ -50,7 +50,7 @@ class StepJobs(Protocol):
 
 
 class WorkflowSession:
-    """One transaction."""
+    """The statements about workflows in one transaction."""
 
     def __init__(self, tx: Transaction, jobs: StepJobs, *, now: datetime, at: Stamp) -> None:
         self._tx, self._jobs, self._at = tx, jobs, at
@@ -63,7 +63,7 @@ class WorkflowSession:
         return cls(tx, jobs, now=moment(row["now"]), at=at)
 
     async def fetch(self, statement: str, **params: object) -> Sequence[Row]:
-        """Run a statement, which may also name the moment; answer its rows."""
+        """Run a statement with the moment of the session; answer its rows."""
         return await self._tx.fetch(statement, **params, at=self._at)
 
     async def steps(self, statement: str, **params: object) -> list[StepRecord]:
@@ -79,7 +79,7 @@ class WorkflowSession:
         return await self._jobs.graph(self._tx, definition_id)
 
     async def definition_id(self, definition: Definition) -> int:
-        """The number of a definition, given where it is new."""
+        """The number of a definition. A new definition is written."""
         return await self._jobs.definition_id(self._tx, definition, self._at)
 
     async def take_ids(self, count: int) -> list[int]:
@@ -99,7 +99,7 @@ class WorkflowSession:
         await self._tx.each("put_workflows", [_state(each) for each in sorted(workflows, key=_by_id)])
 
     async def begin(self, workflows: Sequence[WorkflowRecord]) -> set[int]:
-        """Write new workflows; answer which were not there before."""
+        """Write new workflows; answer the ids that were new."""
         made = await self._tx.each("start_workflows", [_new(each) for each in workflows], at=self._at)
         return {row["id"] for row in made}
 
@@ -108,11 +108,11 @@ class WorkflowSession:
         await self._jobs.insert(self._tx, jobs, self._at)
 
     async def cancel(self, job_ids: Sequence[int]) -> None:
-        """Take jobs out of the queue for good."""
+        """Cancel jobs."""
         await self.fetch("cancel_jobs", ids=list(job_ids))
 
     async def finish(self, ended: Sequence[Resolution]) -> set[int]:
-        """Settle the jobs of workflows that have ended; answer which were there."""
+        """Settle the jobs of workflows that have ended; answer the ids of the jobs that were live."""
         roots = [
             {
                 "id": each.workflow.id,
@@ -126,28 +126,42 @@ class WorkflowSession:
         return {row["job_id"] for row in await self._tx.each("finish_roots", roots, at=self._at)}
 
     async def revive(self, job_ids: Sequence[int]) -> None:
-        """Put jobs back into their queues: from their dead letters, or as they were when cancelled."""
+        """Put jobs back into their queues: from dead letters, or from cancelled runs."""
         back = {row["id"] for row in await self.fetch("revive_dead", ids=list(job_ids))}
         await self.fetch("revive_cancelled", ids=sorted(set(job_ids) - back))
 
     async def revive_root(self, workflow: WorkflowRecord) -> bool:
-        """Put the job of a workflow back to where it waits for the workflow to end, unless it is there;
-        False when nothing of it is on record."""
+        """Put the workflow's own job back into the queue, unless it is live. There it waits for the end of
+        the workflow. False when the job is not on record any more."""
         there = await self.fetch("live_holders", ids=[workflow.id])
         return bool(there or await self.fetch("revive_root", id=workflow.id, parent_id=workflow.parent_id))
 
     def _noted(self, failure: Failure | None) -> str | None:
-        """A failure of now; the statement adds the attempt."""
+        """A failure with the present moment; the statement adds the attempt."""
         return None if failure is None else written(replace(failure, at=self.now))
 
 
 async def nudge(session: WorkflowSession, workflow_ids: Iterable[int]) -> None:
-    """Have these looked at: something may be due in them."""
+    """Make the next pass look at these workflows: a step may be due."""
     await session.fetch("nudge", ids=sorted(workflow_ids))
 
 
+def definition_text(definition: Definition) -> tuple[bytes, str]:
+    """The digest of a definition, which identifies it, and its text."""
+    text = _encode(definition)
+    return hashlib.sha256(text).digest(), text.decode()
+
+
+def read_definition(text: str) -> Definition:
+    """A definition from its text."""
+    try:
+        return _decode(text)
+    except msgspec.MsgspecError as error:
+        raise Unreadable("definition of a workflow", str(error)) from error
+
+
 def _record(step: StepRecord) -> dict[str, object]:
-    """A step as its row keeps it."""
+    """The row of a step."""
     return {
         "id": step.id,
         "workflow_id": step.workflow_id,
@@ -165,7 +179,7 @@ def _record(step: StepRecord) -> dict[str, object]:
 
 
 def _state(workflow: WorkflowRecord) -> dict[str, object]:
-    """What of a workflow may change."""
+    """The columns of a workflow that may change."""
     return {
         "id": workflow.id,
         "state": WORKFLOW_CODE[workflow.state],
@@ -178,7 +192,7 @@ def _state(workflow: WorkflowRecord) -> dict[str, object]:
 
 
 def _new(workflow: WorkflowRecord) -> dict[str, object]:
-    """A workflow at its beginning."""
+    """The row of a new workflow."""
     return {
         "id": workflow.id,
         "name": workflow.name,
@@ -186,21 +200,7 @@ def _new(workflow: WorkflowRecord) -> dict[str, object]:
         "parent_id": workflow.parent_id,
         "forked_from": workflow.forked_from,
         "params": workflow.params,
-        # In text: arrays of several lengths are no array to PostgreSQL.
+        # As text, because PostgreSQL has no array of arrays with different lengths.
         "step_ids": written(workflow.step_ids),
         "nodes_left": workflow.left,
     }
-
-
-def definition_text(definition: Definition) -> tuple[bytes, str]:
-    """The digest by which it is known, and its text."""
-    text = _encode(definition)
-    return hashlib.sha256(text).digest(), text.decode()
-
-
-def read_definition(text: str) -> Definition:
-    """One that was kept."""
-    try:
-        return _decode(text)
-    except msgspec.MsgspecError as error:
-        raise Unreadable("definition of a workflow", str(error)) from error

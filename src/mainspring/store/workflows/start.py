@@ -1,4 +1,4 @@
-"""How workflows begin."""
+"""The start of workflows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 async def start(
     session: WorkflowSession, settlements: Iterable[Settlement], parents: Mapping[int, int | None]
 ) -> None:
-    """Begin the workflows whose jobs have been settled as started: those in `parents`, which tells the
-    workflow whose step each is. One that is there already was begun by an earlier claim of its job."""
+    """Begin the workflows whose jobs have been settled as started: the jobs in `parents`, which has the outer
+    workflow of each job. A workflow that exists already was begun by an earlier claim of its job."""
     begun = [(each.job_id, each.start) for each in settlements if each.start and each.job_id in parents]
     ids = await session.take_ids(sum(len(new.definition.nodes) for _, new in begun))
     workflows, steps = [], []
@@ -54,12 +54,12 @@ def begun_workflow(
     parent_id: int | None = None,
     forked_from: int | None = None,
 ) -> WorkflowRecord:
-    """A workflow at its beginning, with a row for each node."""
+    """A new workflow, with a row for each node."""
     return WorkflowRecord(
         id=workflow_id,
         name=name,
         definition_id=definition_id,
-        version=0,  # that of the definition
+        version=0,  # the definition has the version
         state=WorkflowState.RUNNING,
         params=params,
         left=sum(step.state in LIVE_STEPS for step in steps),
@@ -74,7 +74,7 @@ def begun_workflow(
 async def put(
     session: WorkflowSession, workflows: Sequence[WorkflowRecord], steps: Sequence[StepRecord]
 ) -> None:
-    """Write workflows and their steps, and have those that are new looked at."""
+    """Write workflows and their steps, and make the next pass look at the new workflows."""
     made = await session.begin(workflows)
     await session.insert_steps([step for step in steps if step.workflow_id in made])
     await nudge(session, made)

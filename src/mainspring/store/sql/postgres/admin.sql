@@ -31,14 +31,14 @@ FROM pg_stat_activity WHERE pid = pg_backend_pid();
 SELECT pg_is_in_recovery();
 
 -- name: end_session
--- A session we lost may still be at work: it must be gone before its work can be judged. Its start
--- is part of its name, for process ids come round again.
+-- A session that this process has lost may still run its statement. The session must have ended before its work can be
+-- judged. The start of the session is part of its name, because the server uses process ids again.
 SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
 FROM pg_stat_activity
 WHERE pid = :pid AND backend_start = :started AND (:began::timestamptz IS NULL OR xact_start = :began);
 
 -- name: end_marked
--- The same behind a pooler, where a session is ours for one transaction only: it is known by what it runs.
+-- The same behind a pooler, where a session is ours for one transaction only. The mark in its statement identifies it.
 SELECT bool_and(pg_terminate_backend(pid, 5000)) AS gone
 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND starts_with(query, :mark);

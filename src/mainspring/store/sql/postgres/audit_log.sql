@@ -1,5 +1,5 @@
 -- name: lock_head
--- Whoever appends comes after whoever appended before, and is stamped after them.
+-- Transactions append one after the other, so the moment of an entry is later than the moment of the entry before.
 SELECT id, digest, clock_timestamp() AS now FROM mainspring.audit_log_head FOR UPDATE;
 
 -- name: append_audit_log

@@ -10,7 +10,7 @@ SELECT nextval('mainspring.job_ids') AS id;
 -- name: backfills
 SELECT b.*, n.slots, n.made, n.left_alone, (SELECT count(*) FROM mainspring.jobs j WHERE j.backfill_id = b.id)::int AS live
 FROM (
-    -- Of one schedule those that are active come first: however many newer ones there are, they are among the answers.
+    -- Active backfills of one schedule come first, so the limit never leaves them out.
     SELECT * FROM mainspring.backfills WHERE (:id::bigint IS NULL OR id = :id) AND (:schedule::text IS NULL OR schedule = :schedule)
     ORDER BY :schedule::text IS NOT NULL AND ended_at IS NULL DESC, id DESC LIMIT :limit
 ) b

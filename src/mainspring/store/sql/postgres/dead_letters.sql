@@ -14,7 +14,7 @@ GROUP BY task_id, error, line
 ORDER BY count DESC, newest_id DESC LIMIT :limit;
 
 -- name: edit_dead
--- The arguments it had stay on record, with who changed them.
+-- The old arguments stay on record, with the author of the change.
 WITH edited AS (
     UPDATE mainspring.dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected RETURNING *
 )
@@ -27,7 +27,8 @@ FROM edited
 RETURNING job_id;
 
 -- name: replay_dead
--- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
+-- The job has no deadline any more, because a replay is a wish that it runs. A job of a workflow is left out: its workflow
+-- has gone on without the job.
 WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) AND workflow_id IS NULL RETURNING *
 )

@@ -1,13 +1,15 @@
--- Whoever sends and whoever begins to wait takes locks in one order: events by job and name, then jobs by id, then waits.
+-- A sender of an event and a job that begins to wait take locks in one order: events by job and name, then jobs by id,
+-- then waits.
 
 -- name: add_events
--- Where those who begin to wait meet those who send. They come sorted.
+-- The rows that a sender and a job that begins to wait both lock. The parameters are sorted.
 INSERT INTO mainspring.events (job_id, name)
 SELECT n.job_id, n.name FROM unnest(:job_ids::bigint[], :names::text[]) AS n (job_id, name)
 ON CONFLICT DO NOTHING;
 
 -- name: meet_events
--- Those who wait do not keep one another waiting, only those who send. A row is as it is once it is locked.
+-- Jobs that begin to wait do not block each other. They block a sender only. The answer has each row as it is when it is
+-- locked.
 SELECT e.job_id, e.name, e.sent_at IS NOT NULL AS sent
 FROM unnest(:job_ids::bigint[], :names::text[]) AS n (job_id, name)
 CROSS JOIN LATERAL (
@@ -21,7 +23,7 @@ ORDER BY n.job_id
 ON CONFLICT (job_id) DO UPDATE SET name = excluded.name, fence = excluded.fence;
 
 -- name: wake_jobs
--- Those that still wait. One with limits comes before its limit keys.
+-- Only jobs that still wait. A job with limits waits for its limits next.
 UPDATE mainspring.jobs
 SET run_at = CASE WHEN limit_set_id IS NULL THEN least(run_at, coalesce(:at::timestamptz, now())) ELSE run_at END,
     due_at = CASE WHEN due_at IS NOT NULL THEN least(due_at, coalesce(:at::timestamptz, now())) END
@@ -34,7 +36,8 @@ WHERE job_id = ANY (:job_id::bigint[]) AND fence = (:fence::int[])[width_bucket(
 RETURNING job_id;
 
 -- name: prune_common_events
--- Everybody's, by age; and meeting places where nobody waits: whoever comes next makes them anew.
+-- Old events for all jobs; and rows without an event for which no job waits: the next sender or waiting job makes them
+-- again.
 DELETE FROM mainspring.events
 WHERE ctid = ANY (ARRAY(
     SELECT e.ctid FROM mainspring.events e

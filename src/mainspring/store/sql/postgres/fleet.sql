@@ -1,8 +1,8 @@
 -- name: end_processes
--- FOR UPDATE conflicts with a claim's KEY SHARE: no claim is under way while we pass judgement.
+-- FOR UPDATE conflicts with the KEY SHARE of a claim: no claim is under way while this statement decides.
 WITH cut AS (
-    -- No renewal promises that much: a clock was set, or somebody wrote it by hand. A minute is let pass, for a
-    -- renewal that began after us.
+    -- No renewal writes such a late end: a clock was set, or an operator changed the row. A minute more is allowed, for a
+    -- renewal that began after this statement.
     UPDATE mainspring.processes SET lease_until = coalesce(:at::timestamptz, now()) + least(lease, :longest::interval)
     WHERE NOT dead AND lease_until > coalesce(:at::timestamptz, now()) + least(lease, :longest::interval) + interval '1 minute'
 ), ended AS (
@@ -22,9 +22,10 @@ WITH cut AS (
 SELECT name FROM buried;
 
 -- name: reap_jobs
--- No index on worker_id, for that would end HOT claims. What a dead worker held was due before
--- its lease ended, so the scan of each priority level stops there and never walks jobs that wait.
--- A crash is counted for a run that is known to have begun. Of a job that was no orphaned job nobody knows: it becomes one.
+-- There is no index on worker_id, because such an index would prevent HOT claims. The jobs of a dead worker were due
+-- before its lease ended. So the scan of each priority level stops at that moment, and reads no jobs that wait.
+-- A crash is counted if it is on record that the run had begun. For a job that is not an orphaned job, the store does not
+-- know whether its run had begun: the job becomes an orphaned job.
 WITH gone AS MATERIALIZED (
     SELECT array_agg(id) AS ids, max(lease_until) AS ended FROM mainspring.processes WHERE dead
 ), lost AS MATERIALIZED (
@@ -51,7 +52,7 @@ WITH gone AS MATERIALIZED (
            expires_at, limit_set_id, workflow_id, trace
     FROM lost WHERE begun AND crashes + 1 >= :crashes_allowed
 ), noted AS (
-    -- Not of a orphaned job whose run had not begun: nothing happened.
+    -- An orphaned job whose run had not begun gets no row here: no run took place.
     INSERT INTO mainspring.runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
                                  task_id, fence, priority, max_attempts, failures, crashes, verdict)
     SELECT id, coalesce(:at::timestamptz, now()), claimed_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue_id,
@@ -61,7 +62,7 @@ WITH gone AS MATERIALIZED (
 SELECT id, begun AND crashes + 1 >= :crashes_allowed AS buried FROM lost;
 
 -- name: forget_processes
--- Only once a plain read finds no claim of theirs, not even one that another session has locked.
+-- Only when a plain read finds no claim of these processes, not even a claim that another session has locked.
 DELETE FROM mainspring.processes m
 WHERE m.dead AND NOT EXISTS (
     SELECT 1 FROM mainspring.priority_levels l CROSS JOIN LATERAL (

@@ -35,7 +35,7 @@ WHERE id = ANY (ARRAY(SELECT id FROM named WHERE worker_id = 0 AND run_at <> tim
 RETURNING id;
 
 -- name: edit_job
--- One that has passed its limits keeps its places, unless its limits are others now.
+-- A job that has passed its limits keeps its places, unless the edit changes its limits.
 WITH named AS MATERIALIZED (
     SELECT id, run_at, due_at, CASE WHEN :keep_limit_set::boolean THEN limit_set_id ELSE :limit_set_id::int END AS limit_set_id,
            coalesce(due_at, run_at) AS due
@@ -66,7 +66,8 @@ WHERE p.job_id = :id
        FROM mainspring.jobs j JOIN mainspring.limit_sets l ON l.id = j.limit_set_id WHERE j.id = p.job_id) IS NOT TRUE;
 
 -- name: expire_jobs
--- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
+-- Only jobs that no worker holds. If a job runs past its deadline, its worker ends the run; or the worker dies, the reaper
+-- gives the job back, and this statement finds it.
 WITH late AS MATERIALIZED (
     SELECT id FROM mainspring.jobs
     WHERE expires_at <= coalesce(:at::timestamptz, now()) AND worker_id = 0
@@ -90,7 +91,8 @@ FROM ended
 RETURNING job_id AS id;
 
 -- name: running
--- Nothing indexes who holds a job (it would end HOT updates), but claims take each priority level from its head.
+-- No index has the worker of a job, because such an index would prevent HOT updates. But claims take jobs from the head of
+-- each priority level.
 SELECT j.id, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task,
        (SELECT name FROM mainspring.queues WHERE id = j.queue_id) AS queue,
        j.failures, j.max_attempts, j.worker_id, j.claimed_at, p.fraction, p.note
@@ -115,7 +117,7 @@ LEFT JOIN LATERAL (
 ORDER BY j.claimed_at, j.id;
 
 -- name: live_page
--- The names of its queues and tasks are read once, and not for each of its rows.
+-- The names of the queues and tasks of the page are read once, not for each row.
 WITH page AS MATERIALIZED (
     SELECT * FROM (
         SELECT *, row_number() OVER (ORDER BY id DESC) AS place,
@@ -138,7 +140,7 @@ SELECT *, id AS job_id, (SELECT t.name FROM task t WHERE t.id = task_id) AS task
 FROM page ORDER BY id DESC;
 
 -- name: live_of_schedule
--- All of them: schedules have few at a time.
+-- All live jobs: a schedule has few at a time.
 WITH own AS MATERIALIZED (
     SELECT id FROM mainspring.jobs WHERE schedule_id = :schedule_id LIMIT :look
 )
@@ -147,9 +149,9 @@ SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELEC
 FROM mainspring.jobs WHERE id = ANY (ARRAY(SELECT id FROM own WHERE id < :before ORDER BY id DESC LIMIT :look)) ORDER BY id DESC;
 
 -- name: running_ids
--- No index knows who has been claimed, for that would end HOT claims. But claims begin at the head of each priority level, so
--- those that run are found there. What a process last said
--- that it holds makes up for those who stand behind many that nobody serves.
+-- No index has the claimed jobs, because such an index would prevent HOT claims. But claims begin at the head of each
+-- priority level, so jobs that run are found there. A running job may come after many jobs that no worker can run. Such a
+-- job is found in the last heartbeat of its process.
 WITH lane AS MATERIALIZED (
     SELECT l.queue_id, l.priority, greatest(200, 10000 / greatest((SELECT count(*) FROM mainspring.priority_levels), 1)) AS most
     FROM mainspring.priority_levels l WHERE :queue::text IS NULL OR l.queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue)
@@ -223,7 +225,7 @@ FROM (
 WHERE fits OR place = :look ORDER BY newest DESC LIMIT :limit;
 
 -- name: ended_unusually
--- Of one verdict that is not success.
+-- Runs with one verdict that is not success.
 SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
 FROM (
     SELECT *, row_number() OVER (ORDER BY newest DESC) AS place,

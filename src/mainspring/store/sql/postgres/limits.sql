@@ -1,5 +1,5 @@
 -- name: put_limit_keys
--- What was declared last counts. One that is so already is not touched, and its row is not locked.
+-- The last declaration counts. A limit key that is the same already is not written, and its row is not locked.
 INSERT INTO mainspring.limit_keys AS g (name, key, concurrency, rate, period, burst, open_window)
 SELECT * FROM unnest(:names::text[], :keys::text[], :concurrencies::int[], :rates::int[], :periods::interval[], :bursts::int[],
                      :windows::int[]) AS new (name, key, concurrency, rate, period, burst, open_window)
@@ -25,25 +25,25 @@ ON CONFLICT DO NOTHING;
 SELECT id, limit_keys FROM mainspring.limit_sets WHERE limit_keys = ANY (:limit_keys::text[]);
 
 -- name: anybody_waits
--- By the index alone, and nothing else where no limit is in use.
+-- This reads the index only. Where no limit is in use, admission reads nothing else.
 SELECT EXISTS (SELECT 1 FROM mainspring.jobs WHERE run_at = timestamptz '9998-01-01 00:00:00+00') AS waits;
 
 -- name: lock_limit_keys
--- One pass at a time: two would both find the same room. A process that is frozen in the middle of it holds up all
--- the fleet: the server ends its session sooner than any other.
+-- One pass at a time: two passes would use the same free places. A process that stops in the middle of a pass blocks all
+-- other processes. So the server ends such a session sooner than any other session.
 SELECT pg_try_advisory_xact_lock(6147001, 1) AS ours, set_config('idle_in_transaction_session_timeout', '5s', true) AS patience;
 
 -- name: free_limit_holders
--- A job that has ended, or has gone back before its limit keys, holds nothing. Where nobody counts how many run, one that
--- has been claimed holds nothing either. A job is found by its id alone, and looked at then: with its run_at among the
--- conditions, a plan made while the queue was empty walks the whole queue for every permit once it is not.
+-- A job that has ended, or that waits for its limits again, holds no place. If a limit does not count running jobs, a
+-- claimed job holds no place either. A job is found by its id alone, and its run_at is checked after that. With run_at
+-- among the conditions, a plan that was made for an empty queue would read the whole queue for every place.
 DELETE FROM mainspring.limit_holders p
 WHERE (SELECT j.run_at < timestamptz '9998-01-01 00:00:00+00'
               AND (j.worker_id = 0 OR (SELECT g.concurrency FROM mainspring.limit_keys g WHERE g.id = p.limit_key_id) IS NOT NULL)
        FROM mainspring.jobs j WHERE j.id = p.job_id) IS NOT TRUE;
 
 -- name: waiting_limit_sets
--- From line to line along the index, not job by job.
+-- This goes along the index from line to line, not from job to job.
 WITH RECURSIVE line (id, seen) AS (
     (SELECT limit_set_id, 1 FROM mainspring.jobs
      WHERE run_at = timestamptz '9998-01-01 00:00:00+00' AND limit_set_id > :after ORDER BY limit_set_id LIMIT 1)
@@ -73,8 +73,8 @@ CROSS JOIN LATERAL (
 ORDER BY l.limit_set_id, f.priority DESC, f.due_at, f.id;
 
 -- name: admit_jobs
--- Due from now on: a moment ago would be behind what workers have claimed already, and be found late. IS TRUE keeps the
--- planner from the index of all that wait.
+-- The jobs are due from now on. With an earlier moment they would come before jobs that workers have claimed already, and
+-- workers would find them late. IS TRUE keeps the planner from the index of all jobs that wait.
 UPDATE mainspring.jobs SET run_at = coalesce(:at::timestamptz, now()), due_at = NULL
 WHERE id = ANY (:ids::bigint[]) AND (run_at = timestamptz '9998-01-01 00:00:00+00') IS TRUE
 RETURNING id;

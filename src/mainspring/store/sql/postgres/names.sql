@@ -15,7 +15,7 @@ SELECT 'queue' AS kind, id, name FROM mainspring.queues
 UNION ALL SELECT 'task', id, name FROM mainspring.tasks;
 
 -- name: add_priority_levels
--- A priority level of a queue that is paused is paused.
+-- A priority level of a paused queue is paused.
 INSERT INTO mainspring.priority_levels (queue_id, priority, paused)
 SELECT n.queue_id, n.priority,
        (SELECT p.queue FROM mainspring.queue_pauses p

@@ -4,19 +4,20 @@ SELECT mainspring.add_partitions('runs', 'finished_at', (coalesce(:at::timestamp
      + mainspring.add_partitions('slots', 'slot_at', (coalesce(:at::timestamptz, now()) AT TIME ZONE 'UTC')::date, 8) AS made;
 
 -- name: prune_runs
--- Whole days are partitions. A row for each that went.
+-- Each day is a partition. The answer has a row for each dropped partition.
 SELECT n FROM generate_series(1, mainspring.drop_partitions('runs', 'finished_at', :before::timestamptz)) n;
 
 -- name: prune_logs
--- Whole days are partitions. A row for each that went.
+-- Each day is a partition. The answer has a row for each dropped partition.
 SELECT n FROM generate_series(1, mainspring.drop_partitions('run_logs', 'finished_at', :before::timestamptz)) n;
 
 -- name: prune_slots
--- Whole days are partitions. A row for each that went.
+-- Each day is a partition. The answer has a row for each dropped partition.
 SELECT n FROM generate_series(1, mainspring.drop_partitions('slots', 'slot_at', :before::timestamptz)) n;
 
 -- name: drop_keys
--- Keys whose job has ended and whose time is over keep nobody out. As many as there are up to a limit of its own: each look reads the keys that stay.
+-- A key whose job has ended and whose period is over refuses no job. The statement has a limit of its own, because each
+-- call also reads the keys that stay.
 DELETE FROM mainspring.unique_keys k
 WHERE k.ctid = ANY (ARRAY(
     SELECT old.ctid FROM mainspring.unique_keys old

@@ -1,14 +1,14 @@
 -- name: reserve_ids
--- Ids are taken before the insert, in blocks: an insert whose answer was lost can be looked up.
+-- Ids are reserved before the insert, in blocks. So an insert can be looked up when its answer was lost.
 SELECT array_agg(nextval('mainspring.job_ids')) AS ids FROM generate_series(1, :count);
 
 -- name: insert_due_job
--- The same as insert_job for one that is due at once and has nothing else, which is what most calls are about.
+-- The same as insert_job for a job that is due at once and has no other options, as in most calls.
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload)
 VALUES (:id, :queue_id, :task_id, :priority, now(), now(), :max_attempts, :payload);
 
 -- name: insert_job
--- The same as insert_jobs for one: eleven arrays of one take longer than the insert.
+-- The same as insert_jobs for one job: eleven arrays with one element take longer than the insert.
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at, trace)
 VALUES (:id, :queue_id, :task_id, :priority,
         coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval), coalesce(:at::timestamptz, now()),
@@ -17,7 +17,8 @@ VALUES (:id, :queue_id, :task_id, :priority,
                  coalesce(:run_at::timestamptz, coalesce(:at::timestamptz, now()) + :delay::interval) + :expires::interval), :trace);
 
 -- name: insert_jobs
--- A deadline given as a length counts from when the job is first due. Without any, both arrays are NULL.
+-- A deadline that is a length counts from the moment when the job is first due. If no job has a deadline, both arrays are
+-- NULL.
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, expires_at, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay), coalesce(:at::timestamptz, now()),
@@ -29,7 +30,7 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
   AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, expires_at, expires, trace);
 
 -- name: insert_limited_jobs
--- Jobs that have a line wait before its limit keys, out of the way of claims.
+-- Jobs with limits wait for their limits at a moment where no claim looks.
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, limit_set_id, due_at, expires_at, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        CASE WHEN n.limit_set_id IS NULL THEN coalesce(n.run_at, coalesce(:at::timestamptz, now()) + n.delay)
@@ -43,8 +44,8 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
   AS n (id, queue_id, task_id, priority, run_at, delay, max_attempts, payload, limit_set_id, expires_at, expires, trace);
 
 -- name: insert_workflow_jobs
--- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
--- that of the workflow's own job, which is in the queue until the last of them has ended.
+-- Jobs of steps, with limits or without. A job that is made again after a retry continues the count of its claims. The
+-- trace is that of the workflow's own job, which is in the queue until the last step has ended.
 INSERT INTO mainspring.jobs (id, queue_id, task_id, priority, run_at, enqueued_at, max_attempts, payload, limit_set_id, due_at, expires_at, workflow_id, fence, trace)
 SELECT n.id, n.queue_id, n.task_id, n.priority,
        CASE WHEN n.limit_set_id IS NULL THEN coalesce(:at::timestamptz, now()) + n.delay ELSE timestamptz '9998-01-01 00:00:00+00' END,
@@ -58,11 +59,11 @@ FROM unnest(:ids::bigint[], :queue_ids::int[], :task_ids::int[], :priorities::sm
   AS n (id, queue_id, task_id, priority, delay, max_attempts, payload, limit_set_id, expires, workflow_id, fence);
 
 -- name: root_traces
--- For jobs of steps that are copied in.
+-- For jobs of steps that COPY writes.
 SELECT id, trace FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) AND trace IS NOT NULL;
 
 -- name: lock_keys
--- Whoever has a key is answered, and keeps the row locked: a second insert of the same key waits here.
+-- The answer has the holder of each key. The rows stay locked: a second insert with the same key waits here.
 INSERT INTO mainspring.unique_keys AS k (key, name, job_id)
 SELECT n.key, n.name, n.job_id FROM unnest(:keys::bytea[], :names::text[], :job_ids::bigint[]) AS n (key, name, job_id)
 ORDER BY n.key
@@ -70,7 +71,7 @@ ON CONFLICT (key) DO UPDATE SET key = excluded.key
 RETURNING k.key, k.job_id, k.until;
 
 -- name: live_holders
--- FOR UPDATE: a claim that is under way has ended when this answers, so that nobody replaces the arguments of a run.
+-- FOR UPDATE: a claim that is under way has ended when this statement answers. So the arguments of a run are not replaced.
 SELECT id, worker_id <> 0 AS running FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR UPDATE;
 
 -- name: take_keys
@@ -90,8 +91,8 @@ SET payload = :payload, priority = :priority, queue_id = :queue_id, max_attempts
 WHERE id = :id AND worker_id = 0;
 
 -- name: claim_jobs
--- KEY SHARE on our own row excludes the reaper: either it sees our claims or we see its verdict.
--- The array fences the subquery: it runs once, and the update is a TID scan.
+-- KEY SHARE on the worker's own row excludes the reaper: either the reaper sees these claims, or the claim sees that the
+-- lease has ended. The array keeps the subquery separate: it runs once, and the update is a TID scan.
 WITH me AS MATERIALIZED (
     SELECT id FROM mainspring.processes
     WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
@@ -133,14 +134,14 @@ RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempt
           coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
 
 -- name: orphans_due
--- Asked for by every worker now and then, and nearly always answered by an empty index.
+-- Every worker asks this from time to time. The index is nearly always empty.
 SELECT id FROM mainspring.jobs
 WHERE orphan IS NOT NULL AND worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())
   AND queue_id = ANY (:queue_ids::int[]) AND task_id = ANY (:task_ids::int[])
 LIMIT 1;
 
 -- name: claim_orphans
--- Those that have crashed least come first: after another death of a worker it is others' turn.
+-- Jobs with fewer crashes come first. So after the next death of a worker other jobs are first.
 WITH me AS MATERIALIZED (
     SELECT id FROM mainspring.processes
     WHERE id = :worker_id AND NOT dead AND lease_until > coalesce(:at::timestamptz, now())
@@ -173,12 +174,12 @@ RETURNING id, fence, queue_id, task_id, priority, payload, failures, max_attempt
           coalesce(:at::timestamptz, now()) - run_at AS waited, previous_at;
 
 -- name: begin_orphan
--- From now on this claim is a run that has begun: if its worker dies, that is a crash.
+-- From now on it is on record that the run of this claim has begun: if the worker dies, the job gets a crash.
 UPDATE mainspring.jobs SET orphan = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence RETURNING id;
 
 -- name: held_jobs
--- What we hold was due before our lease ends, so each priority level's scan stops there. The fences keep the
--- planner from starting at the jobs.
+-- The jobs of a worker were due before its lease ends, so the scan of each priority level stops at that moment.
+-- MATERIALIZED keeps the planner from starting at the jobs.
 WITH me AS MATERIALIZED (
     SELECT lease_until FROM mainspring.processes WHERE id = :worker_id
 ), held AS MATERIALIZED (
@@ -195,12 +196,12 @@ SELECT id, fence, queue_id, task_id, priority, payload, failures, max_attempts, 
        orphan IS NOT NULL AS orphan
 FROM held ORDER BY id;
 
--- The settling statements find their jobs by `id = ANY`, never by a join: a join's plan, made while
--- the queue was empty, walks the whole queue for every batch once it is not. The ids come sorted, so
--- width_bucket tells a job's place in the other arrays.
+-- The settling statements find their jobs by `id = ANY`, never by a join. The plan of a join, made
+-- for an empty queue, reads the whole queue for every batch later. The ids are sorted, so
+-- width_bucket gives the place of a job in the other arrays.
 
 -- name: settle_succeeded
--- The usual end of a job: one fence where all have the same, and one row for all of them.
+-- The usual end of a job. If all jobs have the same fence, it is one parameter. The answer is one row for all jobs.
 WITH ended AS (
     DELETE FROM mainspring.jobs
     WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
@@ -218,7 +219,7 @@ WITH ended AS (
 SELECT array_agg(job_id) AS job_ids FROM noted;
 
 -- name: settle_dead
--- Of a failure (verdict 2), which counts one unless the handler never ran, or of a crash (verdict 4).
+-- The cause is a failure (verdict 2), which is counted unless the handler never ran, or a crash (verdict 4).
 WITH ended AS (
     DELETE FROM mainspring.jobs
     WHERE id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
@@ -244,8 +245,9 @@ FROM ended
 RETURNING job_id;
 
 -- name: settle_failed
--- Of a failure (verdict 1) or a crash (verdict 4) that is not the last: each counts in its own column. Of many errors, the job's
--- row keeps the tracebacks of the first ten and the last one: it is written anew with each. Those between are with their runs.
+-- A failure (verdict 1) or a crash (verdict 4) that is not the last. Each is counted in its own column. If a job has many
+-- errors, its row keeps the tracebacks of the first ten errors and of the last error, because each error writes the whole
+-- row again. The runs keep all tracebacks.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place,
         (:errors::jsonb[])[width_bucket(id, :job_ids::bigint[])]
@@ -289,7 +291,8 @@ FROM ended
 RETURNING job_id;
 
 -- name: settle_released
--- Given back (verdict 3) or snoozed (verdict 6), perhaps until an event comes: no delay ends after the year of those.
+-- Given back (verdict 3) or snoozed (verdict 6), perhaps until an event comes. No delay ends later than the moment of jobs
+-- that wait for an event.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
     FROM mainspring.jobs
@@ -315,8 +318,8 @@ WITH ended AS MATERIALIZED (
 SELECT id AS job_id FROM ended;
 
 -- name: settle_started
--- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended. One that came without a
--- trace takes that of its run: its steps go on with it.
+-- The workflow's own job stays in the queue, at a moment where no claim looks, until the workflow has ended. A job without a
+-- trace takes the trace of its run. Its steps continue this trace.
 WITH ended AS MATERIALIZED (
     SELECT *, width_bucket(id, :job_ids::bigint[]) AS place
     FROM mainspring.jobs
@@ -337,12 +340,12 @@ WITH ended AS MATERIALIZED (
 SELECT id AS job_id FROM ended;
 
 -- name: parents_of
--- The workflows whose steps these jobs are.
+-- For jobs that are steps: the workflows of these steps.
 SELECT id, workflow_id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]);
 
 -- name: recorded_runs
--- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
--- reports has an error, the reaper's has none.
+-- Without rows that the reaper or a cancel wrote under the same claim, because these are no settlements. A crash that a
+-- worker reports has an error. A crash that the reaper writes has none.
 SELECT job_id FROM mainspring.runs
 WHERE (verdict NOT IN (4, 5) OR (verdict = 4 AND error IS NOT NULL)) AND job_id = ANY (:job_ids::bigint[]) AND worker_id = :worker_id
   AND fence = (:fences::int[])[width_bucket(job_id, :job_ids::bigint[])];

@@ -1,5 +1,5 @@
 -- name: head_depth
--- The head of each priority level, and whether it goes on beyond that: of what is due, and of what is not.
+-- The jobs at the head of each priority level, and whether there are more: for jobs that are due, and for other jobs.
 WITH head AS MATERIALIZED (
     SELECT l.queue_id, j.task_id, j.worker_id, j.run_at, j.place > :most AS last FROM mainspring.priority_levels l CROSS JOIN LATERAL (
         SELECT task_id, worker_id, run_at, row_number() OVER (ORDER BY run_at, newest) AS place FROM (
@@ -28,7 +28,7 @@ SELECT (SELECT name FROM mainspring.queues WHERE id = queue_id), (SELECT name FR
 FROM later GROUP BY queue_id, task_id;
 
 -- name: sampled_depth
--- Of some pages of the table, wherever they lie, and what part of all that is: what there is too much of to be counted.
+-- An estimate where there are too many jobs to count: the jobs in some random pages, scaled to the whole table.
 SELECT (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task,
        (count(*) FILTER (WHERE worker_id = 0 AND run_at <= coalesce(:at::timestamptz, now())) * 100 / :percent::float8)::int AS ready,
        (count(*) FILTER (WHERE worker_id = 0 AND run_at > coalesce(:at::timestamptz, now()) AND run_at <> timestamptz '9997-01-01 00:00:00+00') * 100 / :percent)::int AS delayed,
@@ -40,7 +40,7 @@ FROM mainspring.jobs TABLESAMPLE SYSTEM (:percent) GROUP BY queue_id, task_id;
 SELECT pg_relation_size('mainspring.jobs') / current_setting('block_size')::int AS pages;
 
 -- name: claims_under_way
--- Claims that began before this moment, by the server's own clock, and have not ended: they may not have seen the pause.
+-- Claims that began before this moment, by the server's own clock, and have not ended. They may not have seen the pause.
 -- Behind a pooler, statements begin with a mark.
 SELECT count(*)::int AS claims FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'mainspring' AND pid <> pg_backend_pid()

@@ -1,18 +1,19 @@
 -- name: standing_schedules
--- By name alone and without a lock: so a start looks at each schedule that code declares, and most are as declared.
--- In no order: asked for one by id, a plan made on an empty table walks every schedule.
+-- By name alone and without a lock. A start compares each schedule that code declares in this way, and most schedules are
+-- as declared. The rows have no order: with an order by id, a plan made for an empty table reads every schedule.
 SELECT s.*, p.trigger, p.next_at,
        (SELECT name FROM mainspring.queues WHERE id = s.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = s.task_id) AS task
 FROM mainspring.schedules s CROSS JOIN LATERAL (SELECT trigger, next_at FROM mainspring.specs WHERE id = s.spec_id OFFSET 0) p
 WHERE s.name = ANY (:names::text[]);
 
 -- name: lock_schedules
--- By id, as a fire does: two that lock many rows in different orders would wait for each other.
+-- In the order of ids, as a firing does: two transactions that lock many rows in different orders would wait for each
+-- other.
 SELECT id FROM mainspring.schedules
 WHERE id = ANY (ARRAY(SELECT id FROM mainspring.schedules WHERE name = ANY (:names::text[]))) ORDER BY id FOR UPDATE;
 
 -- name: put_specs
--- In one order, for others may be at the same; those that are there are not touched.
+-- In one order, because other processes may write the same specs. Specs that exist are not written.
 INSERT INTO mainspring.specs (trigger, catch_up, next_at, following_at, planned)
 SELECT trigger, catch_up, next_at, following_at, true
 FROM unnest(:trigger::text[], :spec_catch_up::interval[], :next_at::timestamptz[], :following_at::timestamptz[])
@@ -22,7 +23,8 @@ ORDER BY trigger, catch_up
 ON CONFLICT (trigger, catch_up) DO NOTHING;
 
 -- name: add_schedules
--- In the order of their names. One that another process makes meanwhile is waited for, and then left to be compared.
+-- In the order of names. If another process makes a schedule of that name meanwhile, this statement waits for its end and
+-- writes nothing. The caller then compares the schedule.
 INSERT INTO mainspring.schedules (name, spec_id, task_id, queue_id, priority, max_attempts, payload, misfire, catch_up, overlap,
                                   overlap_limit, offset_by, jitter, max_fires, fires_left, edited, active_from, limit_set_id,
                                   expires_after, expect_start_within, expect_finish_by)
@@ -42,7 +44,7 @@ ON CONFLICT (name) DO NOTHING
 RETURNING name;
 
 -- name: change_schedules
--- Their rows are locked already, and what was due until now has been decided.
+-- The rows are locked already, and the slots that were due until now have been decided.
 UPDATE mainspring.schedules s
 SET spec_id = new.spec_id, task_id = new.task_id, queue_id = new.queue_id, priority = new.priority,
     max_attempts = new.max_attempts, payload = new.payload, misfire = new.misfire, catch_up = new.catch_up,
@@ -69,7 +71,7 @@ FROM (
 WHERE s.id = ANY (:id::bigint[]) AND s.id = new.id;
 
 -- name: add_versions
--- The schedules as they now stand, in the same transaction as the change.
+-- The schedules as they are now, in the same transaction as the change.
 INSERT INTO mainspring.schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
 SELECT schedule_id, version, name, change, coalesce(:at::timestamptz, now()), :author, :note, definition
 FROM unnest(:schedule_id::bigint[], :version::int[], :name::text[], :change::text[], :definition::text[])
@@ -86,10 +88,11 @@ FROM mainspring.schedules WHERE name = :name
 RETURNING id;
 
 -- name: release_held
--- The oldest first, and as many as may be live at once: their ids have the order of their slots. Not before its own
--- place in the window: what it waited for may have ended early. Held is asked again, for another scheduler may have
--- released it while we waited for its row. It is asked in words that no index answers: planned while the queue is
--- empty, any index will do, and a burst would be compared each with each.
+-- The oldest jobs first, and as many as may be live at once: the ids of the jobs have the order of the slots. A job is not
+-- due before its own place in the window, because the jobs before it may have ended early. The statement checks again
+-- whether the job is held, because another scheduler may have released it while this statement waited for its row. No index
+-- fits this condition, on purpose: a plan made for an empty queue uses any index, and would compare each job of a burst
+-- with each other job.
 UPDATE mainspring.jobs j
 SET run_at = CASE WHEN j.limit_set_id IS NULL THEN greatest(coalesce(:at::timestamptz, now()),
                       j.slot_at + coalesce((SELECT offset_by FROM mainspring.schedules s WHERE s.id = j.schedule_id), interval '0'))
@@ -104,7 +107,8 @@ WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.i
     CROSS JOIN LATERAL (
         SELECT coalesce((SELECT s.overlap_limit FROM mainspring.schedules s WHERE s.id = waiting.schedule_id AND s.overlap = 'allow'), 1) AS allowed
     ) may
-    -- Look-ups for each, not joins: planned while the queue is empty, a join walks all live jobs for each held one.
+    -- Look-ups for each held job, not joins: the plan of a join, made for an empty queue, reads all live jobs for each held
+    -- job.
     CROSS JOIN LATERAL (
         SELECT count(*) AS live FROM (
             SELECT FROM mainspring.jobs live
@@ -119,13 +123,13 @@ WHERE j.run_at IS NOT DISTINCT FROM timestamptz '9999-01-01 00:00:00+00' AND j.i
 RETURNING j.id;
 
 -- name: plan_specs
--- Sorted ids and width_bucket instead of a join, as in jobs.sql and for the same reason.
+-- Sorted ids and width_bucket instead of a join, as in queue.sql and for the same reason.
 UPDATE mainspring.specs
 SET following_at = (:following_at::timestamptz[])[width_bucket(id, :id::bigint[])], planned = true
 WHERE id = ANY (:id::bigint[]) AND next_at = (:next_at::timestamptz[])[width_bucket(id, :id::bigint[])] AND NOT planned;
 
 -- name: open_firings
--- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
+-- Compare and set: the second scheduler finds that the spec has a later `next_at`, and opens nothing.
 WITH moved AS (
     UPDATE mainspring.specs
     SET next_at = (:next_at::timestamptz[])[width_bucket(id, :spec_id::bigint[])], following_at = NULL,
@@ -146,18 +150,21 @@ ON CONFLICT DO NOTHING
 RETURNING spec_id;
 
 -- name: fire
--- Ledger rows, jobs and the fire's cursor in one statement: killed anywhere, any scheduler goes on
--- from the cursor, and the ledger's key makes a second try a no-op. A spec's slots are fired in order,
--- one at a time, so that two slots of one schedule never decide about overlap at once; of one slot,
--- several ranges of schedules may be fired at once. The schedules are held FOR SHARE: a pause waits for
--- us, or we see it. But what its transaction wrote elsewhere, such as a job, we do not see where our snapshot is
--- older (stale): then nothing is decided, and the caller asks anew. A slot that is caught up (misfire = 'all'), and one
--- that comes while such a job is live (caught), is never in the way of another: it waits for those before it, as many as
--- the policy allows at once. The newest missed slot (misfire = 'latest') waits, too, unless one waits already. So does, with
--- either, a slot that came before the job of an earlier one was made (passed): schedulers were away, if only for seconds.
+-- Ledger rows, jobs and the cursor of the firing in one statement. If a scheduler dies, any other scheduler goes on from the
+-- cursor, and the key of the ledger makes a second try a no-op.
+-- The slots of a spec are fired in order, one at a time. So two slots of one schedule never decide about overlap at the same
+-- time. Several ranges of schedules of one slot may be fired at the same time.
+-- The schedules are locked FOR SHARE: a pause waits for this statement, or this statement sees the pause. But where the
+-- snapshot is older than the transaction of the pause (stale), the statement does not see what that transaction wrote
+-- elsewhere, such as a job. Then it decides nothing, and the caller asks again.
+-- A slot that is caught up (misfire = 'all'), and a slot that comes while the job of such a slot is live (caught), is not
+-- skipped for overlap: it waits for the jobs before it, as many as the policy allows at once. The newest missed slot
+-- (misfire = 'latest') waits too, unless a job waits already. With both policies, a slot also waits if it came before the
+-- job of an earlier slot was made (passed): no scheduler ran at that time, perhaps only for seconds.
 WITH f AS MATERIALIZED (
     SELECT x.spec_id, x.slot_at, x.since, x.combined, x.skip, x.note, x.previous_at, x.last_id, x.until_id FROM mainspring.firings x
-    -- A look-up for each, not NOT EXISTS: that join, planned on an empty table, is quadratic in the open fires.
+    -- A look-up for each firing, not NOT EXISTS: the plan of that join, made for an empty table, is quadratic in the number
+    -- of open firings.
     WHERE x.slot_at = (SELECT o.slot_at FROM mainspring.firings o WHERE o.spec_id = x.spec_id ORDER BY o.slot_at LIMIT 1)
     ORDER BY x.slot_at, x.spec_id + 0, x.until_id LIMIT 1 FOR UPDATE OF x SKIP LOCKED
 ), locked AS MATERIALIZED (
@@ -167,7 +174,7 @@ WITH f AS MATERIALIZED (
         SELECT * FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= f.until_id ORDER BY id + 0 LIMIT :limit FOR SHARE
     ) s
 ), fresh AS MATERIALIZED (
-    -- The locked rows are the newest, these are as our snapshot has them: every change makes a version rise.
+    -- The locked rows are the newest. These rows are as the snapshot has them. Every change increases a version.
     SELECT coalesce((SELECT sum(version) FROM locked), 0) = coalesce((
         SELECT sum(version) FROM mainspring.schedules
         WHERE spec_id = f.spec_id AND id + 0 > f.last_id AND id + 0 <= (SELECT max(id) FROM locked)), 0) AS fresh
@@ -189,7 +196,8 @@ WITH f AS MATERIALIZED (
                 WHEN t.misfire = 'skip' AND t.missed THEN 'misfire'
                 WHEN t.late > t.catch_up THEN 'too_late'
                 WHEN t.skip = 'breaker' OR (t.misfire = 'all' AND t.missed AND t.catch_up = interval '365000 days' AND (l.live >= :breaker OR (
-                         -- Once tripped it stays so for the missed slots while a job is live, or they would be left out here and there.
+                         -- A tripped breaker stays tripped for the missed slots while a job is live. Otherwise only some
+                         -- of these slots would be left out.
                          l.live > 0 AND (
                          SELECT p.disposition = 1 AND p.reason = 'breaker' FROM mainspring.slots p
                          WHERE p.schedule_id = t.id AND p.slot_at < t.slot_at ORDER BY p.slot_at DESC LIMIT 1)))) THEN 'breaker'
@@ -203,9 +211,10 @@ WITH f AS MATERIALIZED (
         SELECT count(*) AS live, count(*) FILTER (WHERE j.worker_id = 0 AND j.run_at <> timestamptz '9997-01-01 00:00:00+00') AS waiting, min(j.id) AS blocker,
                count(*) FILTER (WHERE j.run_at = timestamptz '9999-01-01 00:00:00+00') AS held,
                count(*) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after::interval) AS caught,
-               -- Jobs of earlier slots that were made when this slot had come already: schedulers are behind, by however little.
+               -- Jobs of earlier slots that were made after this slot had come: the schedulers are late.
                count(*) FILTER (WHERE j.slot_at < t.slot_at AND j.enqueued_at >= t.slot_at) AS passed,
-               -- How many of its slots it stands for: those that it was not there for, or has decided, are none. NULL where nothing asks.
+               -- How many slots of the schedule this firing combines, without slots from before the schedule was active and
+               -- slots that have been decided. NULL where the number is not needed.
                CASE WHEN t.skips > 0
                     THEN 1 + (SELECT count(*) FROM jsonb_array_elements_text(t.combined) c WHERE c::timestamptz > t.active_from) END AS slot_count
         FROM mainspring.jobs j WHERE j.schedule_id = t.id AND j.backfill_id IS NULL
@@ -243,11 +252,12 @@ WITH f AS MATERIALIZED (
                 THEN h.slot_at + h.offset_by + h.jitter * random() END,
            h.slot_at + h.expires_after, h.previous_at
     FROM burst h
-    -- IS TRUE keeps this a hashed look-up: as a join it may become quadratic in the chunk.
+    -- IS TRUE keeps this a hashed look-up: a join may become quadratic in the size of the chunk.
     WHERE h.job_id IS NOT NULL AND (h.id IN (SELECT schedule_id FROM ledger)) IS TRUE
     RETURNING queue_id
 ), counted_down AS (
-    -- A request to skip is for slots, not for rows: each row takes as many as it stands for. Looked up in an object, as a join may be quadratic.
+    -- A request to skip counts slots, not rows: each row uses as many as the slots that it combines. The numbers are looked
+    -- up in an object, because a join may be quadratic.
     UPDATE mainspring.schedules
     SET fires_left = fires_left - CASE WHEN skips >= ((SELECT jsonb_object_agg(id, slot_count) FROM burst WHERE skips > 0) -> id::text)::int THEN 0 ELSE 1 END,
         skips = greatest(skips - coalesce(((SELECT jsonb_object_agg(id, slot_count) FROM burst WHERE skips > 0) -> id::text)::int, 0), 0)
@@ -259,7 +269,7 @@ WITH f AS MATERIALIZED (
 , counted AS (
     SELECT count(*) AS taken, max(id) AS last_id FROM locked
 ), onward AS MATERIALIZED (
-    -- What is left, cut in two where it is worth it: another scheduler takes the other half.
+    -- The schedules that are left. A large rest is divided in two: another scheduler takes the second half.
     SELECT f.*, c.last_id AS from_id,
            CASE WHEN least(f.until_id, t.top_id) - c.last_id > 2 * :limit
                      AND (SELECT count(*) FROM mainspring.firings p WHERE p.spec_id = f.spec_id AND p.slot_at = f.slot_at) < 4
@@ -267,7 +277,7 @@ WITH f AS MATERIALIZED (
     FROM f, counted c, LATERAL (SELECT id + 0 AS top_id FROM mainspring.schedules WHERE spec_id = f.spec_id AND id + 0 > f.last_id ORDER BY id + 0 DESC LIMIT 1) t
     WHERE c.taken = :limit AND (SELECT fresh FROM fresh)
 ), forward AS (
-    -- By key, not a join: planned on an empty table that walks every open fire.
+    -- By key, not by a join: the plan of a join, made for an empty table, reads every open firing.
     UPDATE mainspring.firings SET last_id = (SELECT coalesce(middle_id, from_id) FROM onward)
     WHERE spec_id = (SELECT spec_id FROM onward) AND slot_at = (SELECT slot_at FROM onward) AND until_id = (SELECT until_id FROM onward)
 ), cut AS (
@@ -286,7 +296,7 @@ SELECT (SELECT fresh FROM fresh) AS fresh, f.slot_at, f.since, coalesce(:at::tim
 FROM f;
 
 -- name: decide_slots
--- For schedules whose rows the caller has locked, of each one slot: what a fire would write of it.
+-- For schedules whose rows the caller has locked, one slot of each: the rows that a firing would write.
 WITH taken AS MATERIALIZED (
     SELECT s.*, f.slot_at, f.since, f.combined::jsonb AS combined, f.skip, f.note, NULL::timestamptz AS previous_at, coalesce(:at::timestamptz, now()) - f.slot_at AS late,
            coalesce(:at::timestamptz, now()) - f.slot_at > :missed_after::interval AS missed
@@ -298,8 +308,8 @@ WITH taken AS MATERIALIZED (
 SELECT count(*) FILTER (WHERE job_id IS NOT NULL)::int AS fired FROM ledger;
 
 -- name: overdue_specs
--- Those with a slot that is due, and their open fires: one look, for a slot that is opened leaves the one and is in the
--- other at once.
+-- Specs with a slot that is due, and their open firings. One statement reads both, because a slot that is opened goes from
+-- the one to the other at once.
 SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, false AS tripped, p.next_at <= :at::timestamptz AS due,
        coalesce((SELECT max(s.skips) FROM mainspring.schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
        f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, f.until_id
@@ -312,8 +322,8 @@ UPDATE mainspring.schedules SET active_from = (:moment::timestamptz[])[width_buc
 WHERE id = ANY (:id::bigint[]);
 
 -- name: hold_specs
--- Until the caller's transaction has ended nobody opens a slot of theirs: it would be fired without the schedules that
--- the caller is about to bring.
+-- Until the caller's transaction has ended, no scheduler opens a slot of these specs. Such a slot would be fired without
+-- the schedules that the caller is about to write.
 SELECT id FROM mainspring.specs
 WHERE id = ANY (ARRAY(
     SELECT (SELECT p.id FROM mainspring.specs p WHERE p.trigger = each.trigger AND p.catch_up = each.catch_up)
@@ -322,11 +332,12 @@ WHERE id = ANY (ARRAY(
 ORDER BY id FOR SHARE;
 
 -- name: moment
--- Not now(), when the transaction began: it may have waited for a fire since then.
+-- Not now(), the start of the transaction: the transaction may have waited for a firing since then.
 SELECT coalesce(:at::timestamptz, clock_timestamp()) AS now;
 
 -- name: next_due
--- A fire that another scheduler has in hand may soon be cut in two, or that scheduler may die: it is looked at again.
+-- A firing that another scheduler has locked may soon be divided in two, or that scheduler may die. So this scheduler looks
+-- at it again soon.
 SELECT least(
     (SELECT greatest(next_at - coalesce(:at::timestamptz, now()), interval '0')
      FROM mainspring.specs
@@ -336,12 +347,12 @@ SELECT least(
     CASE WHEN EXISTS (SELECT 1 FROM mainspring.firings) THEN interval '10 milliseconds' END) AS wait;
 
 -- name: undeclared_schedules
--- A sub-select, which is hashed: before PostgreSQL 15 a list would be searched for every schedule.
+-- A sub-select, which PostgreSQL hashes: before PostgreSQL 15 a list would be searched for every schedule.
 SELECT s.name FROM mainspring.schedules s JOIN mainspring.specs p ON p.id = s.spec_id
 WHERE p.next_at IS NOT NULL AND s.name NOT IN (SELECT unnest(:declared::text[])) ORDER BY s.name LIMIT :limit;
 
 -- name: schedules_page
--- Which they are is found first, for the newest slot of each is looked up in every day's ledger.
+-- The schedules of the page are found first, because the newest slot of each is looked up in the ledger of every day.
 WITH page AS MATERIALIZED (
     SELECT name, fits, place FROM (
         SELECT name, row_number() OVER (ORDER BY name) AS place,
@@ -370,7 +381,7 @@ LEFT JOIN LATERAL (SELECT * FROM mainspring.slots WHERE schedule_id = s.id ORDER
 WHERE s.name = ANY (ARRAY(SELECT name FROM page)) ORDER BY s.name;
 
 -- name: coming
--- The inner limits keep both a look-up by an index, whatever the planner thinks of the tables' sizes.
+-- The inner limits make both queries look-ups by an index, for every estimate of the sizes of the tables.
 SELECT s.name AS schedule, p.next_at AS slot_at, s.paused,
        (SELECT name FROM mainspring.queues WHERE id = s.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = s.task_id) AS task
 FROM (

@@ -1,5 +1,5 @@
 -- name: add_stats
--- In the order of the key, so that no two processes wait for each other. Days begin at midnight in UTC.
+-- In the order of the key, so that two processes do not wait for each other. Days begin at midnight in UTC.
 INSERT INTO mainspring.stats AS s (span, at, task, queue, counts, waits, tooks, mark)
 SELECT w.span, date_bin(w.span * interval '1 minute', coalesce(:at::timestamptz, now()), timestamptz '2000-01-01 00:00:00+00'),
        n.task, n.queue, n.counts, n.waits, n.tooks,

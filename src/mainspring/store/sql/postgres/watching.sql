@@ -1,9 +1,10 @@
--- What operators should know of first. Every statement is bounded, and looks for each schedule, task, queue or
--- process by itself, by index: many of one do not hide another. It brings one row more than are named, so that
--- whoever reads it knows that there are others.
+-- The facts for alerts, the overview and `status`. Every statement reads a bounded number of rows. It looks for each
+-- schedule, task, queue or process separately, by an index: so many rows of one do not hide another. It answers one row
+-- more than the caller names, so that the caller knows that there are more.
 
 -- name: watch_scheduled
--- A spec outlives its schedules, so each is asked whether anybody's slots they are; the first that is ends it.
+-- A spec stays on record when its schedules are deleted. So each spec is checked for a schedule that uses it. The first
+-- such spec ends the search.
 SELECT EXISTS (
     SELECT 1 FROM (SELECT spec_id FROM mainspring.schedules WHERE paused_at IS NULL OFFSET 0) s
     WHERE (SELECT p.next_at FROM mainspring.specs p WHERE p.id = s.spec_id) IS NOT NULL
@@ -16,7 +17,7 @@ least((
 ), (SELECT slot_at FROM mainspring.firings ORDER BY slot_at LIMIT 1)) AS behind_since;
 
 -- name: watch_overdue
--- Of each burst a few, so that others are seen beside it.
+-- A few schedules of each burst, so that other schedules are named too.
 SELECT s.name AS schedule, d.slot_at, s.expect_start_within
 FROM (
     (SELECT id AS spec_id, next_at AS slot_at, 0::bigint AS last_id, 9223372036854775807 AS until_id FROM mainspring.specs
@@ -33,7 +34,7 @@ CROSS JOIN LATERAL (
 ORDER BY d.slot_at LIMIT :most + 1;
 
 -- name: watch_dropped
--- From schedule to schedule by one look-up each, so that one that drops slot after slot does not hide another.
+-- From schedule to schedule, with one look-up each. So a schedule that drops many slots does not hide another schedule.
 WITH RECURSIVE losing (id) AS (
     (SELECT l.schedule_id FROM mainspring.slots l WHERE l.disposition = 1 AND l.reason IN ('too_late', 'breaker') ORDER BY l.schedule_id LIMIT 1)
     UNION ALL
@@ -59,8 +60,8 @@ WHERE name IS NOT NULL AND since IS NOT NULL
 ORDER BY newest_at DESC LIMIT :most + 1;
 
 -- name: watch_expecting
--- Live jobs of schedules that say how soon they should start or end: for each of those the oldest that has not
--- started and the oldest that has not ended.
+-- Live jobs of schedules that have an expected start or end: for each schedule, the oldest job that has not started and the
+-- oldest job that has not ended.
 SELECT s.name AS schedule, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id AS job_id,
        (SELECT name FROM mainspring.queues WHERE id = j.queue_id) AS queue, j.due_at, j.claimed, j.begun
 FROM (
@@ -87,7 +88,7 @@ CROSS JOIN LATERAL (
 ORDER BY j.slot_at LIMIT 2 * :most + 1;
 
 -- name: watch_stale
--- Of each schedule with live jobs, the oldest of a slot that nobody ever took.
+-- For each schedule with live jobs, the oldest job of a slot that no worker has ever claimed.
 WITH RECURSIVE live (schedule_id, place) AS (
     SELECT 0::bigint, 0
     UNION ALL
@@ -109,7 +110,7 @@ CROSS JOIN LATERAL (
 ORDER BY j.slot_at LIMIT :most + 1;
 
 -- name: watch_waiting
--- Of each priority level the oldest job of each task that is among its oldest.
+-- For each priority level, the oldest job of each task that is among the oldest jobs of that level.
 SELECT (SELECT name FROM mainspring.queues WHERE id = l.queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = j.task_id) AS task,
        j.id AS job_id, j.run_at AS due_at
 FROM mainspring.priority_levels l
@@ -141,8 +142,8 @@ CROSS JOIN LATERAL (
 ORDER BY d.died_at DESC, d.id DESC LIMIT :most + 1;
 
 -- name: watch_retrying
--- What has failed since the last minutes in which at least as many runs went well, unless it went well at last and
--- nothing has failed since. What is longer ago is told by rows of ten minutes.
+-- Tasks that have failed since the last minutes in which at least as many runs succeeded as failed. A task whose last
+-- minutes had successes and no failures is left out. Older times come from rows of ten minutes.
 SELECT task, sum(bad)::int AS failed, sum(good)::int AS succeeded, min(at) FILTER (WHERE bad > 0) AS since
 FROM (
     SELECT *, max(at) FILTER (WHERE good > 0 AND good >= bad) OVER (PARTITION BY task) AS good_at
@@ -164,7 +165,7 @@ HAVING sum(bad) > 0 AND max(at) FILTER (WHERE bad > 0) > coalesce(:at::timestamp
 ORDER BY since LIMIT :most + 1;
 
 -- name: watch_streaks
--- The newest slots of these schedules that made a job, and what became of it.
+-- The newest slots of these schedules that made a job, and the state of that job.
 SELECT (SELECT name FROM mainspring.schedules s WHERE s.id = w.schedule_id) AS schedule, l.slot_at,
        (SELECT d.id FROM mainspring.dead_jobs d WHERE d.id = l.job_id) IS NOT NULL AS dead,
        (SELECT j.id FROM mainspring.jobs j WHERE j.id = l.job_id) IS NOT NULL AS live

@@ -1,5 +1,5 @@
 -- name: start_workflows
--- One that is there already was started by an earlier claim of its job.
+-- A workflow that exists already was started by an earlier claim of its job.
 INSERT INTO mainspring.workflows (id, name, definition_id, started_at, parent_id, forked_from, params, step_ids, nodes_left)
 SELECT n.id, n.name, n.definition_id, coalesce(:at::timestamptz, now()), n.parent_id, n.forked_from, n.params,
        string_to_array(btrim(n.step_ids, '[]'), ',')::bigint[], n.nodes_left
@@ -15,8 +15,8 @@ SELECT * FROM unnest(:id::bigint[], :workflow_id::bigint[], :place::int[], :item
                      :fence::int[], :cause::text[], :result::bytea[], :error::jsonb[], :ended_at::timestamptz[]);
 
 -- name: take_endings
--- The oldest, of workflows that nobody else has in hand: theirs wait for the next pass. Those of workflows that are not on
--- record go too: nobody else would ever take them.
+-- The oldest endings, of workflows that no other transaction has locked: endings of locked workflows wait for the next pass.
+-- Endings of workflows that are not on record are taken too, because no other statement removes them.
 WITH oldest AS MATERIALIZED (
     SELECT id, workflow_id FROM mainspring.ended_steps ORDER BY id LIMIT :limit
 ), ours AS MATERIALIZED (
@@ -30,7 +30,7 @@ WHERE id = ANY (ARRAY(SELECT o.id FROM oldest o WHERE (o.workflow_id IN (SELECT 
 RETURNING id, workflow_id, job_id;
 
 -- name: final_runs
--- The last word on each job: of several runs that ended it, as after a retry, the newest.
+-- The final run of each job. If several runs ended the job, as after a retry, the newest.
 SELECT DISTINCT ON (job_id) job_id, verdict, result FROM (
     SELECT job_id, verdict, result, finished_at, fence FROM mainspring.runs
     WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 2, 5, 7)
@@ -56,8 +56,8 @@ SET state = (:state::smallint[])[width_bucket(id, :id::bigint[])], nodes_left = 
 WHERE id = ANY (:id::bigint[]);
 
 -- name: finish_roots
--- The jobs of workflows that have ended; of one that failed (verdict 2), a dead letter. What each was given is kept even then:
--- a retry makes it anew.
+-- The jobs of workflows that have ended. A workflow that failed (verdict 2) leaves a dead letter. The arguments of each job
+-- are always kept: a retry makes the job again.
 WITH ended AS (
     DELETE FROM mainspring.jobs WHERE id = ANY (:id::bigint[])
     RETURNING *, width_bucket(id, :id::bigint[]) AS place
@@ -85,7 +85,7 @@ RETURNING job_id;
 SELECT workflow_id, at, action, author, note FROM mainspring.workflow_orders WHERE workflow_id = :workflow_id ORDER BY at, ctid;
 
 -- name: revive_dead
--- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
+-- Retried steps go on with their old errors, with their edited arguments, and with all attempts restored.
 WITH back AS (
     DELETE FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[]) RETURNING *
 )
@@ -98,8 +98,8 @@ FROM back
 RETURNING id;
 
 -- name: revive_cancelled
--- Those that were cancelled, as they were then; without limits, which are not on record. The fence goes on from the last claim, which may have
--- come after the cancel.
+-- Cancelled jobs, as they were when they were cancelled, but without limits, which are not on record. The fence is higher
+-- than that of the last claim, which may have come after the cancel.
 INSERT INTO mainspring.jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue_id, task_id, fence, priority, max_attempts, payload, workflow_id)
 SELECT DISTINCT ON (job_id) job_id, coalesce(:at::timestamptz, now()), enqueued_at, schedule_id, slot_at, queue_id, task_id,
        (SELECT max(f.fence) FROM mainspring.runs f WHERE f.job_id = r.job_id), priority,
@@ -110,8 +110,8 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: revive_root
--- The workflow's own job, from its dead letter or else from the run that ended it. `parent` is the workflow whose step it is. Its fence rises,
--- so that what ends it next is known to be newer.
+-- The workflow's own job, from its dead letter or else from the run that ended it. `parent` is the workflow of which it is a
+-- step. The fence increases, so that the next run that ends the job is known to be newer.
 WITH letter AS (
     DELETE FROM mainspring.dead_jobs WHERE id = :id RETURNING *
 ), told AS (

@@ -76,7 +76,7 @@ RETURNING id;
 DELETE FROM mainspring.lost_processes WHERE lost_at < :now - :keep::interval;
 
 -- name: note_gap
--- Two that mark at once write the same gap. What was counted meanwhile was counted by a process that ran.
+-- Two processes that mark at the same time write the same gap. If anything was counted during the gap, a process ran then.
 INSERT INTO mainspring.gaps (began_at, ended_at)
 SELECT gap.began_at, gap.ended_at FROM (
     SELECT m.at AS began_at, least(:now, coalesce((

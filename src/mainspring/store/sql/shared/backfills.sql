@@ -15,14 +15,14 @@ WHERE b.backfill_id = :backfill_id AND NOT b.done
 ORDER BY b.place LIMIT :limit;
 
 -- name: take_backfill
--- One scheduler at a time: two would both find the same room.
+-- One scheduler at a time: two schedulers would use the same free places.
 SELECT id, max_active, author, (SELECT count(*) FROM mainspring.jobs j WHERE j.backfill_id = :id)::int AS live
 FROM mainspring.backfills WHERE id = :id AND ended_at IS NULL
 FOR UPDATE SKIP LOCKED;
 
 -- name: backfill_slot
--- The slot's row of the ledger, unless another job has been made of it since it was planned. Why it was
--- skipped at the time stays on record.
+-- The slot's row in the ledger, unless another job has been made for the slot since it was planned. The reason why the
+-- slot was skipped stays on record.
 INSERT INTO mainspring.slots AS l (schedule_id, slot_at, decided_at, job_id, disposition, note)
 VALUES (:schedule_id, :slot_at, :now, :job_id, 2, :note)
 ON CONFLICT (schedule_id, slot_at) DO UPDATE

@@ -16,13 +16,13 @@ RETURNING id;
 SELECT id, fence FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) AND worker_id = :id;
 
 -- name: leave_claims
--- Claims may be left: the row stays, dead, until the reaper has given them back. One may even be
--- under way; FOR UPDATE waits for it, as in end_processes.
+-- The process may still have claims. Its row stays, marked as dead, until the reaper has given the claims back. A claim
+-- may even be under way: FOR UPDATE waits for its end, as in end_processes.
 WITH me AS (SELECT id FROM mainspring.processes WHERE id = :id FOR UPDATE)
 UPDATE mainspring.processes AS m SET dead = true FROM me WHERE m.id = me.id;
 
 -- name: dead_processes
--- And those who may yet be: their lease has ended.
+-- `late` says whether there are processes whose lease has ended and that are not marked as dead.
 SELECT :now AS at, EXISTS (SELECT 1 FROM mainspring.processes WHERE dead) AS dead,
        EXISTS (SELECT 1 FROM mainspring.processes WHERE NOT dead AND lease_until <= :now) AS late;
 

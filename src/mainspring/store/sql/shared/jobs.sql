@@ -9,12 +9,12 @@ SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELEC
 FROM mainspring.jobs WHERE id = ANY (:ids::bigint[]) ORDER BY id DESC;
 
 -- name: ended_job
--- The run that ended it: succeeded, cancelled or discarded. The newest, should an operator have replayed it.
+-- The run that ended the job: succeeded, cancelled or discarded. If an operator has replayed the job, the newest such run.
 SELECT *, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
 FROM mainspring.runs WHERE job_id = :id AND verdict IN (0, 5, 7) ORDER BY finished_at DESC, fence DESC LIMIT 1;
 
 -- name: job_states
--- The last word comes last.
+-- If a job has several rows, the row that counts comes last.
 SELECT id, state FROM (
     SELECT job_id AS id, CASE verdict WHEN 0 THEN 'succeeded' WHEN 7 THEN 'discarded' ELSE 'cancelled' END AS state, 0 AS place, finished_at
     FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5, 7)
@@ -38,12 +38,12 @@ SELECT holding FROM mainspring.processes WHERE id = :id;
 SELECT job_id FROM mainspring.unique_keys WHERE name = :name ORDER BY job_id DESC LIMIT :limit;
 
 -- name: schedule_ids
--- Also of schedules of that name that were deleted.
+-- Also deleted schedules of that name.
 SELECT id FROM mainspring.schedules WHERE name = :name UNION SELECT schedule_id FROM mainspring.schedule_versions WHERE name = :name
 ORDER BY id DESC LIMIT :limit;
 
--- Pages look at a bounded number of rows in the order of one index; what they look for is sought among those. The last
--- row they look at comes along, whatever it is (`place`): the next page goes on there.
+-- A page reads a bounded number of rows in the order of one index, and looks for its matches among these rows. The answer
+-- includes the last row that was read, also if it is no match (`place`): the next page goes on from there.
 
 -- name: dead_page
 SELECT *, id AS job_id, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue
@@ -58,7 +58,7 @@ FROM (
 WHERE fits OR place = :look ORDER BY id DESC LIMIT :limit;
 
 -- name: known_ids
--- Wherever they now stand: a job that was inserted may have run and gone before anybody asks.
+-- Live, dead or finished: a job that was inserted may have ended before the caller asks.
 SELECT id FROM mainspring.jobs WHERE id = ANY (:ids::bigint[])
 UNION SELECT id FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
 UNION SELECT job_id FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]);

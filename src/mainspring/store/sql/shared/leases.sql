@@ -1,9 +1,9 @@
--- now() is when the statement began, and it may then have waited: an end is only ever moved forward,
--- or a call that is late would cut short what a later one has promised.
+-- now() is the start of the statement, and the statement may have waited since then. So the end of a lease only moves
+-- forward. Otherwise a late call could shorten a lease that a later call has renewed.
 
 -- name: acquire_lease
--- Plainly held: nothing is locked or written, for whoever waits asks often. The clause on the
--- conflict decides: it sees the row as it is once it is ours to change.
+-- If another holder has the lease, nothing is locked or written, because a caller that waits asks often. The clause on the
+-- conflict decides: it reads the row when this statement has locked it.
 INSERT INTO mainspring.leases AS l (name, token, holder_id, holder, expires_at, acquired_at)
 SELECT :name, 1, :holder_id, :holder, :now + :ttl::interval, :now
 WHERE NOT EXISTS (
@@ -11,7 +11,7 @@ WHERE NOT EXISTS (
     WHERE h.name = :name AND h.holder_id <> :holder_id AND h.expires_at > :now
 )
 ON CONFLICT (name) DO UPDATE SET
-    -- A holder that asks again did not hear the answer: it has the lease already.
+    -- A holder that asks again has lost the answer: it has the lease already.
     token = l.token + CASE WHEN l.holder_id = excluded.holder_id AND l.expires_at > excluded.acquired_at THEN 0 ELSE 1 END,
     acquired_at = CASE WHEN l.holder_id = excluded.holder_id AND l.expires_at > excluded.acquired_at
                        THEN l.acquired_at ELSE excluded.acquired_at END,
@@ -35,7 +35,7 @@ WHERE name = :name AND holder_id = :holder_id AND token = :token AND expires_at 
 RETURNING token;
 
 -- name: release_lease
--- Nobody's from now on: a renewal that is still on its way must not bring it back.
+-- The lease has no holder from now on: a renewal that arrives late must not renew it.
 UPDATE mainspring.leases SET expires_at = :now, holder_id = 0
 WHERE name = :name AND holder_id = :holder_id AND token = :token AND expires_at > :now
 RETURNING token;

@@ -15,7 +15,7 @@ UPDATE mainspring.priority_levels SET paused = :paused
 WHERE queue_id = (SELECT id FROM mainspring.queues WHERE name = :queue);
 
 -- name: lock_priority_levels
--- A priority level that is being made must not miss the pause.
+-- The pause must include a priority level that another transaction makes at this moment.
 LOCK TABLE mainspring.priority_levels IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: depth

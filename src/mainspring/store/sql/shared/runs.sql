@@ -1,12 +1,12 @@
 -- name: runs
--- The arguments only of an edit (8), which keeps what they were before.
+-- The arguments are only there for an edit (8), which keeps the arguments from before.
 SELECT job_id, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue,
        failures + 1 AS attempt, verdict, nullif(worker_id, 0) AS worker_id, fence, started_at, finished_at, error AS failure, result,
        CASE WHEN verdict = 8 THEN payload END AS payload, enqueued_at
 FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence;
 
 -- name: runs_of
--- The newest of each, without arguments and results.
+-- The newest runs of each job, without arguments and results.
 SELECT job_id, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue,
        failures + 1 AS attempt, verdict, nullif(worker_id, 0) AS worker_id, fence, started_at, finished_at, error AS failure, NULL::bytea AS result,
        NULL::bytea AS payload, enqueued_at
@@ -25,7 +25,7 @@ WHERE verdict IN (1, 2, 4)
 ORDER BY finished_at DESC, job_id DESC, fence DESC LIMIT :limit;
 
 -- name: endings
--- Later rows win where they are gathered, so the last word comes last.
+-- If a job has several rows, the caller uses the last. So the row that counts comes last.
 SELECT job_id AS id, verdict, result, NULL::jsonb AS failure, NULL::text AS reason, 1 AS place, finished_at
 FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict IN (0, 5)
 UNION ALL
@@ -36,7 +36,7 @@ ORDER BY place, finished_at;
 SELECT worker_id, fence, finished_at, text FROM mainspring.run_logs WHERE job_id = :job_id ORDER BY finished_at, fence;
 
 -- name: progress
--- Only of the claim that stands: what an earlier run said is no longer so.
+-- Only for the claim that the job has now: the progress of an earlier run is out of date.
 SELECT p.fraction, p.note, p.at FROM mainspring.progress p
 WHERE p.job_id = :job_id
   AND p.fence = (SELECT j.fence FROM mainspring.jobs j WHERE j.id = :job_id AND j.worker_id <> 0);

@@ -11,7 +11,7 @@ WHERE name = ANY (:names::text[]) AND paused_at IS NULL
 RETURNING name;
 
 -- name: resume_schedules
--- The pause is remembered: its slots that nobody has opened yet are not caught up, and those before it are.
+-- The pause stays on record: slots of the pause that are not opened yet are not caught up. Slots from before the pause are.
 UPDATE mainspring.schedules
 SET last_paused_at = paused_at, last_resumed_at = :now,
     paused_at = NULL, paused_by = NULL, pause_note = NULL, version = version + 1
@@ -22,16 +22,16 @@ RETURNING name;
 UPDATE mainspring.schedules SET edited = false, version = version + 1 WHERE name = ANY (:names::text[]) AND edited RETURNING name;
 
 -- name: due_specs
--- Tripped: the newest decision about every schedule that has it is one of the circuit breaker, and it still has live jobs.
--- Skips: of its schedules, the most slots that one is asked to skip; only a missed slot needs to know.
--- A row that is none of them tells the moment, should there be no others.
+-- Tripped: for every schedule of the spec, the newest decision is one of the circuit breaker, and the schedule still has
+-- live jobs. Skips: the highest number of slots that a schedule of the spec is asked to skip; only a missed slot needs it.
+-- One more row without a spec has the moment, also if no spec is due.
 SELECT * FROM (
 SELECT id, trigger, catch_up, next_at, following_at, planned, last_at, :now AS now,
        catch_up = interval '365000 days' AND :now - next_at > :missed_after::interval AND NOT EXISTS (
            SELECT 1 FROM mainspring.schedules s WHERE s.spec_id = specs.id AND (
                (SELECT l.disposition = 1 AND l.reason = 'breaker' FROM mainspring.slots l
                 WHERE l.schedule_id = s.id AND l.slot_at < specs.next_at ORDER BY l.slot_at DESC LIMIT 1) IS NOT TRUE
-               -- A look-up, not NOT EXISTS: as a join it may walk all live jobs for each spec.
+               -- A look-up, not NOT EXISTS: a join may read all live jobs for each spec.
                OR (SELECT j.id FROM mainspring.jobs j WHERE j.schedule_id = s.id AND j.backfill_id IS NULL LIMIT 1) IS NULL)
        ) AS tripped,
        CASE WHEN :now - next_at > :missed_after::interval
@@ -52,7 +52,7 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: slot_facts
--- A slot of the instant at which the schedule was changed is the old version's.
+-- A slot at the moment of a change belongs to the old version.
 SELECT l.since, coalesce(l.disposition = 2, false) AS backfilled, coalesce(
     (SELECT v.definition FROM mainspring.schedule_versions v
      WHERE v.schedule_id = :schedule_id AND v.changed_at < :slot_at ORDER BY v.version DESC LIMIT 1),
@@ -81,7 +81,8 @@ WHERE l.schedule_id IN (SELECT id FROM mainspring.schedules WHERE name = :schedu
 ORDER BY l.slot_at DESC, l.schedule_id DESC LIMIT :limit;
 
 -- name: slots_deleted
--- Rows of one slot each are counted here; of a row that stands for several, its two ends tell how many.
+-- Rows with one slot each are counted here. A row that combines several slots has its two ends, from which the caller
+-- computes the number.
 SELECT v.name AS schedule, l.since, CASE WHEN l.since IS NULL THEN NULL ELSE l.slot_at END AS slot_at, count(*)::int AS rows
 FROM mainspring.schedule_versions v JOIN mainspring.slots l ON l.schedule_id = v.schedule_id
 WHERE v.name = ANY (:names) AND v.change = 'deleted' AND v.changed_at >= :since

@@ -13,7 +13,7 @@ SELECT count(*)::int AS grown, min(died_at) AS since FROM (
 ) d;
 
 -- name: watch_failing
--- Schedules with so many dead letters whose newest job that has ended is one.
+-- Schedules with so many dead letters, of which the newest ended job is a dead letter.
 WITH RECURSIVE dead (schedule_id, place) AS (
     SELECT 0::bigint, 0
     UNION ALL

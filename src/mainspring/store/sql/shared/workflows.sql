@@ -1,5 +1,5 @@
 -- name: put_definition
--- A definition that differs in anything is a new version of its name.
+-- A definition that differs in any way is a new version of its name.
 INSERT INTO mainspring.definitions (name, version, digest, definition, created_at)
 SELECT :name::text, coalesce(max(d.version), 0) + 1, :digest::bytea, :definition::text, :now
 FROM mainspring.definitions d WHERE d.name = :name
@@ -20,7 +20,7 @@ SELECT w.*, (SELECT d.version FROM mainspring.definitions d WHERE d.id = w.defin
 FROM mainspring.workflows w WHERE w.id = ANY (:ids::bigint[]) ORDER BY w.id;
 
 -- name: lock_workflow
--- Nothing to lock: only one transaction writes at a time.
+-- SQLite locks nothing here: only one transaction writes at a time.
 SELECT id FROM mainspring.workflows WHERE id = :id FOR UPDATE;
 
 -- name: steps_by_id
@@ -48,13 +48,13 @@ UPDATE mainspring.workflows SET stopping = :stopping, paused_at = NULL
 WHERE id = :id AND state = 0 AND (stopping IS NULL OR stopping <> 'killed') RETURNING id;
 
 -- name: steps_of
--- Of every node, and of items up to a bound.
+-- The steps of every node, and a bounded number of items.
 SELECT * FROM mainspring.workflow_steps
 WHERE workflow_id = :workflow_id AND (:place::int IS NULL OR place = :place) AND (item IS NULL OR (item >= :first AND item < :first + :most))
 ORDER BY place, item NULLS FIRST;
 
 -- name: step_counts
--- How the items of each map stand.
+-- The number of items of each map, by state.
 SELECT place, state, count(*)::int AS steps FROM mainspring.workflow_steps
 WHERE workflow_id = :workflow_id AND item IS NOT NULL GROUP BY place, state ORDER BY place, state;
 
@@ -66,7 +66,7 @@ WHERE (:name::text IS NULL OR w.name = :name) AND (:state::smallint IS NULL OR w
 ORDER BY w.id DESC LIMIT :limit;
 
 -- name: revivable
--- Jobs of which it is on record what they were given.
+-- Jobs whose arguments are on record.
 SELECT id FROM mainspring.dead_jobs WHERE id = ANY (:ids::bigint[])
 UNION SELECT job_id FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) AND verdict = 5 AND payload IS NOT NULL;
 
@@ -77,7 +77,7 @@ UPDATE mainspring.workflow_steps SET id = :new_id WHERE id = :id;
 UPDATE mainspring.workflows SET step_ids = :step_ids::bigint[] WHERE id = :id;
 
 -- name: last_fences
--- How often each job was claimed, so that a job that is made anew goes on counting.
+-- How often each job was claimed, so that a job that is made again continues this count.
 SELECT job_id, max(fence) AS fence FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[]) GROUP BY job_id;
 
 -- name: forget_checkpoints
@@ -90,7 +90,7 @@ DELETE FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND place
 SELECT id FROM mainspring.workflows WHERE ended_at < :before::timestamptz ORDER BY ended_at LIMIT :limit;
 
 -- name: lost_items
--- The first items of each map that failed or were cancelled.
+-- For each map, its first items that failed or were cancelled.
 SELECT * FROM (
     SELECT *, row_number() OVER (PARTITION BY place ORDER BY item) AS nth
     FROM mainspring.workflow_steps WHERE workflow_id = :workflow_id AND item IS NOT NULL AND state IN (3, 4)
@@ -98,7 +98,7 @@ SELECT * FROM (
 WHERE nth <= :most ORDER BY place, item;
 
 -- name: fork_root
--- A new job beside the one whose workflow is forked, in its queue and with its arguments; no schedule's.
+-- A new job with the queue and arguments of the job whose workflow is forked. The new job belongs to no schedule.
 WITH told AS (
     SELECT queue_id, task_id, priority, max_attempts, payload, 0 AS place, :now AS at FROM mainspring.jobs WHERE id = :source_id
     UNION ALL

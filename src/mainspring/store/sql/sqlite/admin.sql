@@ -1,5 +1,5 @@
 -- name: clock
--- Read once a transaction and handed to its statements, for 'now' moves on between two of them.
+-- A transaction reads the time once and passes it to its statements, because 'now' changes between two statements.
 -- julianday() counts in milliseconds.
 SELECT coalesce(:at, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) AS now;
 
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations') AS yes;
 
 -- name: data_version
--- Changes whenever another connection, of this process or another, has committed.
+-- The number changes when another connection, of this process or of another process, has committed.
 PRAGMA data_version;
 
 -- name: facts

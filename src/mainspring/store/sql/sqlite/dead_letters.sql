@@ -18,7 +18,7 @@ GROUP BY task, error, line
 ORDER BY count DESC, newest_id DESC LIMIT :limit;
 
 -- name: edit_dead
--- The arguments it has stay on record, with who changes them.
+-- The old arguments stay on record, with the author of the change.
 INSERT INTO runs (job_id, finished_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload, error)
 SELECT id, :now, enqueued_at, run_at, 0, schedule_id, slot_at, queue,
@@ -29,7 +29,8 @@ FROM dead_jobs WHERE id = :id AND payload = :expected;
 UPDATE dead_jobs SET payload = :payload WHERE id = :id AND payload = :expected RETURNING id;
 
 -- name: replay_dead
--- Without its deadline: whoever replays a job wants it to run. Not what belongs to a workflow, which has gone on without it.
+-- The job has no deadline any more, because a replay is a wish that it runs. A job of a workflow is left out: its workflow
+-- has gone on without the job.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, limit_set_id, due_at, trace)
 SELECT id, CASE WHEN limit_set_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
        max_attempts, payload, errors, limit_set_id, CASE WHEN limit_set_id IS NOT NULL THEN :now END, trace

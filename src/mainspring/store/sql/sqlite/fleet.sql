@@ -1,6 +1,7 @@
 -- name: end_processes
 UPDATE processes SET lease_until = :now + min(lease, :longest)
--- No renewal promises that much: a clock was set, or somebody wrote it by hand. A minute is let pass, as on PostgreSQL.
+-- No renewal writes such a late end: a clock was set, or an operator changed the row. A minute more is allowed, as on
+-- PostgreSQL.
 WHERE NOT dead AND lease_until > :now + min(lease, :longest) + 60000000;
 INSERT INTO lost_processes (id, role, name, lost_at)
 SELECT id, role, name, :now FROM processes
@@ -14,7 +15,7 @@ UPDATE processes SET dead = 1
 RETURNING name;
 
 -- name: reap_jobs
--- A crash is counted for a run that is known to have begun. Of a orphaned job whose run had not begun there is nothing to note.
+-- A crash is counted if it is on record that the run had begun. An orphaned job whose run had not begun gets no row here.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict)
 SELECT id, :now, claimed_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
@@ -36,7 +37,8 @@ SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, 
 FROM jobs
 -- use: lost
   AND orphan IS fence AND crashes + 1 >= :crashes_allowed;
--- Of a job that was no orphaned job nobody knows whether its run had begun: it becomes one.
+-- For a job that is not an orphaned job, the store does not know whether its run had begun: the job becomes an orphaned
+-- job.
 UPDATE jobs SET worker_id = 0, crashes = crashes + (orphan IS fence), orphan = coalesce(orphan, 0)
 -- use: lost
   AND NOT (orphan IS fence AND crashes + 1 >= :crashes_allowed)

@@ -20,7 +20,7 @@ WHERE id IN (SELECT value FROM json_each(:ids)) AND worker_id = 0 AND run_at <> 
 RETURNING id;
 
 -- name: edit_job
--- One that has passed its limits keeps its places, unless its limits are others now.
+-- A job that has passed its limits keeps its places, unless the edit changes its limits.
 UPDATE jobs
 SET payload = coalesce(:payload, payload), priority = coalesce(:priority, priority), queue = coalesce(:queue, queue),
     max_attempts = coalesce(:max_attempts, max_attempts), limit_set_id = CASE WHEN :keep_limit_set THEN limit_set_id ELSE :limit_set_id END,
@@ -43,7 +43,8 @@ WHERE job_id = :id AND NOT EXISTS (
 );
 
 -- name: expire_jobs
--- Those that nobody holds. What runs past its deadline is ended by its worker, or reaped and found here.
+-- Only jobs that no worker holds. If a job runs past its deadline, its worker ends the run; or the worker dies, the reaper
+-- gives the job back, and this statement finds it.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
                        max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
 SELECT id, coalesce(due_at, run_at), enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
@@ -113,7 +114,7 @@ WHERE fits OR place = :look ORDER BY job_id DESC LIMIT :limit;
 -- end
 
 -- name: ended_of_task
--- By age, as all of them: no index knows tasks.
+-- In order of age, as for all jobs: no index has tasks.
 SELECT * FROM (
     SELECT *, row_number() OVER (ORDER BY job_id DESC) AS place,
            verdict IN (SELECT value FROM json_each(:verdicts))

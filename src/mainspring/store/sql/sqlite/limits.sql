@@ -1,5 +1,5 @@
 -- name: limit_key_ids
--- Where it is as declared.
+-- Only a limit key that is as it is declared.
 SELECT id FROM limit_keys
 WHERE name = :name AND key = :key AND (concurrency, rate, period, burst, open_window) IS (:concurrency, :rate, :period, :burst, :open_window);
 
@@ -7,7 +7,7 @@ WHERE name = :name AND key = :key AND (concurrency, rate, period, burst, open_wi
 SELECT id FROM limit_sets WHERE limit_keys = :limit_keys;
 
 -- name: put_limit_keys
--- What was declared last counts.
+-- The last declaration counts.
 INSERT INTO limit_keys (name, key, concurrency, rate, period, burst, open_window)
 VALUES (:name, :key, :concurrency, :rate, :period, :burst, :open_window)
 ON CONFLICT (name, key) DO UPDATE
@@ -19,12 +19,12 @@ RETURNING id;
 INSERT INTO limit_sets (limit_keys) VALUES (:limit_keys) ON CONFLICT (limit_keys) DO UPDATE SET limit_keys = excluded.limit_keys RETURNING id;
 
 -- name: anybody_waits
--- By the index alone, and nothing else where no limit is in use.
+-- This reads the index only. Where no limit is in use, admission reads nothing else.
 SELECT EXISTS (SELECT 1 FROM jobs WHERE run_at = 253339228800000000 AND limit_set_id > 0) AS waits;
 
 -- name: free_limit_holders
--- A job that has ended, or has gone back before its limit keys, holds nothing. Where nobody counts how many run, one that
--- has been claimed holds nothing either.
+-- A job that has ended, or that waits for its limits again, holds no place. If a limit does not count running jobs, a
+-- claimed job holds no place either.
 DELETE FROM limit_holders
 WHERE NOT EXISTS (
     SELECT 1 FROM jobs j WHERE j.id = limit_holders.job_id AND j.run_at < 253339228800000000
@@ -32,7 +32,7 @@ WHERE NOT EXISTS (
 );
 
 -- name: waiting_limit_sets
--- From line to line along the index, not job by job.
+-- This goes along the index from line to line, not from job to job.
 WITH RECURSIVE line (id, seen) AS (
     SELECT (SELECT min(limit_set_id) FROM jobs WHERE run_at = 253339228800000000 AND limit_set_id > :after), 1
     UNION ALL

@@ -11,7 +11,7 @@ DELETE FROM slots WHERE (schedule_id, slot_at) IN (SELECT schedule_id, slot_at F
 RETURNING schedule_id;
 
 -- name: drop_keys
--- Keys whose job has ended and whose time is over keep nobody out.
+-- A key whose job has ended and whose period is over refuses no job.
 DELETE FROM unique_keys WHERE key IN (
     SELECT k.key FROM unique_keys k
     WHERE (k.until IS NULL OR k.until <= :now) AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job_id)

@@ -1,5 +1,5 @@
 -- name: reserve_ids
--- The highest id ever given. Only one transaction writes at a time, so the ids after it are ours.
+-- The highest id ever given. Only one transaction writes at a time, so no other transaction takes the ids after it.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) AS id;
 
 -- name: add_priority_levels
@@ -7,17 +7,17 @@ INSERT INTO priority_levels (queue, priority, paused)
 VALUES (:queue, :priority, EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = :queue)) ON CONFLICT DO NOTHING;
 
 -- name: insert_jobs
--- By position: the driver binds a tuple a row a fifth faster than a dict.
+-- Parameters by position: the driver binds a tuple a fifth faster than a dict.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_limited_jobs
--- Jobs with limits, a deadline or a trace. Those that have a line wait before its limit keys, out of the way of claims.
+-- Jobs with limits, a deadline or a trace. Jobs with limits wait for their limits at a moment where no claim looks.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, limit_set_id, due_at, trace)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_workflow_jobs
--- Jobs of steps, with limits or without. One that is made again, after a retry, goes on counting its claims. Their trace is
--- that of the workflow's own job, which is in the queue until the last of them has ended.
+-- Jobs of steps, with limits or without. A job that is made again after a retry continues the count of its claims. The
+-- trace is that of the workflow's own job, which is in the queue until the last step has ended.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, expires_at, limit_set_id, due_at, workflow_id, fence, trace)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, (SELECT root.trace FROM jobs root WHERE root.id = ?12));
 
@@ -38,7 +38,7 @@ UPDATE jobs SET payload = :payload, priority = :priority, queue = :queue, max_at
 WHERE id = :id AND worker_id = 0;
 
 -- name: claim_priority_levels
--- None at all for a worker whose lease has ended.
+-- No row for a worker whose lease has ended.
 SELECT l.queue, l.priority FROM json_each(:queues) q JOIN priority_levels l ON l.queue = q.value AND NOT l.paused
 WHERE EXISTS (SELECT 1 FROM processes WHERE id = :worker_id AND NOT dead AND lease_until > :now)
 ORDER BY l.priority DESC, q.key;
@@ -56,14 +56,14 @@ RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enque
           expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
 
 -- name: orphans_due
--- Asked for by every worker now and then, and nearly always answered by an empty index.
+-- Every worker asks this from time to time. The index is nearly always empty.
 SELECT id FROM jobs INDEXED BY jobs_orphans
 WHERE orphan IS NOT NULL AND worker_id = 0 AND run_at <= :now
   AND queue IN (SELECT value FROM json_each(:queues)) AND task IN (SELECT value FROM json_each(:tasks))
 LIMIT 1;
 
 -- name: claim_orphans
--- Those that have crashed least come first: after another death of a worker it is others' turn.
+-- Jobs with fewer crashes come first. So after the next death of a worker other jobs are first.
 UPDATE jobs SET worker_id = :worker_id, fence = fence + 1, claimed_at = :now
 WHERE id IN (
     SELECT id FROM jobs INDEXED BY jobs_orphans
@@ -76,7 +76,7 @@ RETURNING id, fence, queue, task, payload, failures, max_attempts, run_at, enque
           expires_at - :now, workflow_id, trace, :now - run_at, previous_at;
 
 -- name: begin_orphan
--- From now on this claim is a run that has begun: if its worker dies, that is a crash.
+-- From now on it is on record that the run of this claim has begun: if the worker dies, the job gets a crash.
 UPDATE jobs SET orphan = fence WHERE id = :id AND worker_id = :worker_id AND fence = :fence;
 
 -- name: held_jobs
@@ -86,14 +86,15 @@ FROM jobs WHERE worker_id <> 0 AND worker_id = :worker_id
 ORDER BY id;
 
 -- name: standing_claims
--- Which of the [job, worker, fence] named still are the job's claim. The transaction has the write
--- lock, so what stands here stands until it commits.
+-- Those of the [job, worker, fence] that are still the claim of their job. The transaction has the write lock, so the
+-- answer stays true until the transaction commits.
 SELECT j.id, j.worker_id, j.fence, j.failures, j.errors FROM json_each(:claims) c
 CROSS JOIN jobs j ON j.id = json_extract(c.value, '$[0]')
 WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.value, '$[2]');
 
 -- name: note_run
--- The job must still be as it was during the run. Only verdicts that end it without a dead letter keep its payload.
+-- The job must still be as it was during the run. The run keeps the payload only where the verdict ends the job without a
+-- dead letter.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
 SELECT id, :now, :started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
@@ -105,8 +106,8 @@ FROM jobs WHERE id = :id;
 DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: settle_succeeded
--- The hot path, for [job, worker, fence, took] without a result: one statement for the whole batch
--- takes two thirds of the time of one a job. JSON cannot carry the bytes of a result.
+-- The hot path, for [job, worker, fence, took] without a result. One statement for the whole batch takes two thirds of the
+-- time of one statement for each job. JSON cannot contain the bytes of a result.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload)
 SELECT j.id, :now, :now - json_extract(c.value, '$[3]'), j.enqueued_at, j.run_at, j.worker_id, j.schedule_id, j.slot_at, j.queue,
@@ -116,7 +117,7 @@ WHERE j.worker_id = json_extract(c.value, '$[1]') AND j.fence = json_extract(c.v
 RETURNING job_id;
 
 -- name: settle_dead
--- Of a failure, which counts one unless the handler never ran, or of a crash.
+-- The cause is a failure, which is counted unless the handler never ran, or a crash.
 INSERT INTO dead_jobs (id, run_at, enqueued_at, died_at, schedule_id, slot_at, queue, task, fence, priority,
                        max_attempts, failures, crashes, reason, payload, errors, expires_at, limit_set_id, workflow_id, trace)
 SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, priority,
@@ -124,7 +125,7 @@ SELECT id, run_at, enqueued_at, :now, schedule_id, slot_at, queue, task, fence, 
 FROM jobs WHERE id = :id;
 
 -- name: settle_failed
--- Of a failure or a crash that is not the last: each counts in its own column.
+-- A failure or a crash that is not the last. Each is counted in its own column.
 UPDATE jobs SET worker_id = 0, failures = failures + :failed, crashes = crashes + :crashed, errors = :errors,
                 orphan = CASE WHEN :crashed THEN coalesce(orphan, 0) ELSE orphan END,
                 run_at = CASE WHEN limit_set_id IS NULL THEN :run_at ELSE 253339228800000000 END, due_at = CASE WHEN limit_set_id IS NOT NULL THEN :run_at END
@@ -137,16 +138,16 @@ UPDATE jobs SET worker_id = 0, run_at = CASE WHEN :run_at IS NULL THEN run_at WH
 WHERE id = :id;
 
 -- name: settle_started
--- The workflow's own job stays in the queue, out of the way of claims, until the workflow has ended. One that came without a
--- trace takes that of its run: its steps go on with it.
+-- The workflow's own job stays in the queue, at a moment where no claim looks, until the workflow has ended. A job without a
+-- trace takes the trace of its run. Its steps continue this trace.
 UPDATE jobs SET worker_id = 0, due_at = run_at, run_at = 253307692800000000,
     trace = coalesce(trace, (SELECT t.value FROM json_each(:traces) t WHERE t.key = CAST(jobs.id AS TEXT)))
 WHERE id IN (SELECT value FROM json_each(:ids))
 RETURNING id, workflow_id;
 
 -- name: recorded_runs
--- Not what the reaper or a cancel wrote under the same claim: that was no settlement. A crash that a worker
--- reports has an error, the reaper's has none.
+-- Without rows that the reaper or a cancel wrote under the same claim, because these are no settlements. A crash that a
+-- worker reports has an error. A crash that the reaper writes has none.
 SELECT DISTINCT r.job_id FROM json_each(:claims) c
 CROSS JOIN runs r ON r.job_id = json_extract(c.value, '$[0]')
 WHERE (r.verdict NOT IN (4, 5) OR (r.verdict = 4 AND r.error IS NOT NULL)) AND r.worker_id = json_extract(c.value, '$[1]') AND r.fence = json_extract(c.value, '$[2]');

@@ -1,5 +1,5 @@
 -- name: note_progress
--- Fenced, as everything a worker writes about a job. What is materialized is looked up by an index that SQLite makes for it.
+-- With its fence, as all that a worker writes about a job. SQLite makes an index for each materialized table.
 WITH w AS MATERIALIZED (SELECT key, value FROM json_each(:worker_ids)), f AS MATERIALIZED (SELECT key, value FROM json_each(:fences)),
      r AS MATERIALIZED (SELECT key, value FROM json_each(:fractions)), n AS MATERIALIZED (SELECT key, value FROM json_each(:notes))
 INSERT INTO progress (job_id, fence, fraction, note, at)

@@ -1,5 +1,5 @@
 -- name: standing_schedules
--- By name alone: so a start looks at each schedule that code declares, and most are as declared.
+-- By name alone. A start compares each schedule that code declares in this way, and most schedules are as declared.
 SELECT s.*, p.trigger, p.next_at FROM schedules s CROSS JOIN specs p ON p.id = s.spec_id
 WHERE s.name IN (SELECT value FROM json_each(:names));
 
@@ -12,7 +12,7 @@ VALUES (:trigger, :spec_catch_up, :next_at, :following_at, 1)
 ON CONFLICT (trigger, catch_up) DO NOTHING;
 
 -- name: hold_specs
--- One transaction writes at a time: nobody opens a slot of theirs meanwhile.
+-- Nothing: one transaction writes at a time, so no scheduler opens a slot of these specs meanwhile.
 
 -- name: add_schedules
 INSERT INTO schedules (name, spec_id, task, queue, priority, max_attempts, payload, misfire, catch_up,
@@ -25,7 +25,7 @@ FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_up
 RETURNING name;
 
 -- name: change_schedules
--- What was due until now has been decided.
+-- The slots that were due until now have been decided.
 UPDATE schedules AS s
 SET spec_id = new.id, task = :task, queue = :queue, priority = :priority,
     max_attempts = :max_attempts, payload = :payload, misfire = :misfire, catch_up = :catch_up,
@@ -39,7 +39,7 @@ FROM (SELECT id FROM specs WHERE trigger = :trigger AND catch_up = :spec_catch_u
 WHERE s.id = :id;
 
 -- name: add_versions
--- The schedule as it now stands, in the same transaction as the change.
+-- The schedule as it is now, in the same transaction as the change.
 INSERT INTO schedule_versions (schedule_id, version, name, change, changed_at, author, note, definition)
 VALUES (:schedule_id, :version, :name, :change, :now, :author, :note, :definition);
 
@@ -51,8 +51,8 @@ FROM schedules WHERE name = :name
 RETURNING id;
 
 -- name: release_held
--- The oldest first, and as many as may be live at once: their ids have the order of their slots. Not before its own
--- place in the window: what it waited for may have ended early.
+-- The oldest jobs first, and as many as may be live at once: the ids of the jobs have the order of the slots. A job is not
+-- due before its own place in the window, because the jobs before it may have ended early.
 WITH freed AS MATERIALIZED (
     SELECT w.schedule_id,
            coalesce((SELECT s.overlap_limit FROM schedules s WHERE s.id = w.schedule_id AND s.overlap = 'allow'), 1)
@@ -75,7 +75,7 @@ UPDATE specs SET following_at = :following_at, planned = 1
 WHERE id = :id AND next_at = :next_at AND NOT planned;
 
 -- name: open_firings
--- Compare and set: whoever comes second finds that the spec has moved on, and opens nothing.
+-- Compare and set: the second scheduler finds that the spec has a later `next_at`, and opens nothing.
 UPDATE specs SET next_at = :next_at, following_at = NULL, planned = :next_at IS NULL,
                  last_at = CASE WHEN :skip IS 'calendar' THEN last_at ELSE :slot_at END
 WHERE id = :spec_id AND next_at = :expected;
@@ -85,8 +85,8 @@ ON CONFLICT DO NOTHING
 RETURNING spec_id;
 
 -- name: oldest_firing
--- The oldest of all is the oldest of its spec: a spec's slots are fired in order, so that the second
--- sees the first one's job when it decides about overlap.
+-- The oldest firing of all is the oldest firing of its spec. The slots of a spec are fired in order, so that the second slot
+-- sees the job of the first when it decides about overlap.
 SELECT spec_id, slot_at, since, combined, skip, note, previous_at, last_id FROM firings ORDER BY slot_at, spec_id LIMIT 1;
 
 -- name: burst
@@ -94,16 +94,17 @@ SELECT count(*) AS taken, max(id) AS last_id
 FROM (SELECT id FROM schedules WHERE spec_id = :spec_id AND id > :last_id ORDER BY id LIMIT :limit);
 
 -- name: write_ledger
--- Numbers the jobs from the last id given; a slot that is in the ledger already leaves a gap. A slot that is caught
--- up (misfire = 'all'), and one that comes while such a job is live (caught), is never in the way of another: it waits.
--- The newest missed slot (misfire = 'latest') waits, too, unless one waits already. So does, with either, a slot that came
--- before the job of an earlier one was made (passed): schedulers were away, if only for seconds.
+-- The jobs get the ids after the last id given; a slot that is in the ledger already leaves a gap. A slot that is caught up
+-- (misfire = 'all'), and a slot that comes while the job of such a slot is live (caught), is not skipped for overlap: it
+-- waits. The newest missed slot (misfire = 'latest') waits too, unless a job waits already. With both policies, a slot also
+-- waits if it came before the job of an earlier slot was made (passed): no scheduler ran at that time, perhaps only for
+-- seconds.
 WITH taken AS MATERIALIZED (
     SELECT s.*, :now - :slot_at > :missed_after AS missed, count(j.id) AS live, min(j.id) AS blocker,
            count(j.id) FILTER (WHERE j.worker_id = 0 AND j.run_at <> 253307692800000000) AS waiting,
            count(j.id) FILTER (WHERE j.run_at = 253370764800000000) AS held,
            count(j.id) FILTER (WHERE j.enqueued_at - j.slot_at > :missed_after) AS caught,
-           -- Jobs of earlier slots that were made when this slot had come already: schedulers are behind, by however little.
+           -- Jobs of earlier slots that were made after this slot had come: the schedulers are late.
            count(j.id) FILTER (WHERE j.slot_at < :slot_at AND j.enqueued_at >= :slot_at) AS passed
     FROM schedules s LEFT JOIN jobs j ON j.schedule_id = s.id AND j.backfill_id IS NULL
     WHERE s.spec_id = :spec_id AND s.id > :last_id AND s.id <= :burst_end AND s.active_from < :slot_at
@@ -115,7 +116,8 @@ WITH taken AS MATERIALIZED (
                    WHEN misfire = 'skip' AND missed THEN 'misfire'
                    WHEN :now - :slot_at > catch_up THEN 'too_late'
                    WHEN :skip = 'breaker' OR (misfire = 'all' AND missed AND catch_up = 31536000000000000 AND (live >= :breaker OR (
-                            -- Once tripped it stays so for the missed slots while a job is live, or they would be left out here and there.
+                            -- A tripped breaker stays tripped for the missed slots while a job is live. Otherwise only
+                            -- some of these slots would be left out.
                             live > 0 AND (
                             SELECT l.disposition = 1 AND l.reason IS 'breaker' FROM slots l
                             WHERE l.schedule_id = taken.id AND l.slot_at < :slot_at ORDER BY l.slot_at DESC LIMIT 1)))) THEN 'breaker'
@@ -141,7 +143,8 @@ RETURNING schedule_id, job_id, reason;
 SELECT id, name FROM schedules WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id;
 
 -- name: replaced_jobs
--- Live jobs whose schedule makes another in this transaction and wants no two; what is being caught up is not replaced.
+-- Live jobs whose schedule makes another job in this transaction and allows only one. Jobs of slots that are caught up are
+-- not replaced.
 SELECT j.id FROM schedules h
 CROSS JOIN slots l ON l.schedule_id = h.id AND l.slot_at = :slot_at
 CROSS JOIN jobs j ON j.schedule_id = h.id AND j.backfill_id IS NULL
@@ -151,7 +154,7 @@ WHERE h.spec_id = :spec_id AND h.id > :last_id AND h.id <= :burst_end AND h.over
              AND (c.enqueued_at - c.slot_at > :missed_after OR (c.slot_at < :slot_at AND c.enqueued_at >= :slot_at) OR c.run_at = 253370764800000000))));
 
 -- name: fire
--- Jobs for exactly the ledger rows of this transaction: nobody else can have ids after the last.
+-- Jobs for exactly the ledger rows of this transaction: no other transaction can have ids after the last id.
 INSERT INTO jobs (id, queue, task, priority, run_at, enqueued_at, max_attempts, payload, schedule_id, slot_at, limit_set_id, due_at, expires_at, previous_at)
 SELECT h.job_id, h.queue, h.task, h.priority,
        CASE WHEN h.held THEN 253370764800000000
@@ -181,7 +184,7 @@ FROM (
 ORDER BY h.id;
 
 -- name: count_down
--- For schedules that fired or were asked to skip; most have nothing to count. A request is for slots, not for rows.
+-- For schedules that fired or skipped on request; most schedules have nothing to count. A request counts slots, not rows.
 UPDATE schedules
 SET fires_left = CASE WHEN skips > (SELECT count(*) FROM json_each(:combined) WHERE value > active_from) THEN fires_left ELSE fires_left - 1 END,
     skips = max(skips - 1 - (SELECT count(*) FROM json_each(:combined) WHERE value > active_from), 0)
@@ -194,7 +197,7 @@ UPDATE firings SET last_id = :burst_end WHERE spec_id = :spec_id AND slot_at = :
 DELETE FROM firings WHERE spec_id = :spec_id AND slot_at = :slot_at;
 
 -- name: overdue_specs
--- Those with a slot that is due, and their open fires.
+-- Specs with a slot that is due, and their open firings.
 SELECT p.id, p.trigger, p.catch_up, p.next_at, p.following_at, p.planned, p.last_at, 0 AS tripped, p.next_at <= :now AS due,
        coalesce((SELECT max(s.skips) FROM schedules s WHERE s.spec_id = p.id AND s.skips > 0), 0) AS skips,
        f.slot_at, f.since, f.combined, f.skip, f.note, f.last_id, 9223372036854775807 AS until_id
@@ -205,7 +208,7 @@ WHERE p.id IN (SELECT value FROM json_each(:ids)) AND (p.next_at <= :now OR f.sl
 UPDATE schedules SET active_from = :moment WHERE id = :id;
 
 -- name: next_due
--- A fire that another scheduler left open is looked at again soon.
+-- A scheduler soon looks again at a firing that another scheduler left open.
 SELECT min(wait) AS wait FROM (
     SELECT * FROM (
         SELECT max(next_at - :now, 0) AS wait FROM specs

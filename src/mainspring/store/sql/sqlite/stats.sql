@@ -1,5 +1,5 @@
 -- name: add_stats
--- Spans begin in the year 2000, as those of PostgreSQL.
+-- Spans begin in the year 2000, as on PostgreSQL.
 INSERT INTO stats (span, at, task, queue, counts, waits, tooks)
 SELECT w.value, :now - (:now - 946684800000000) % (w.value * 60000000), json_extract(n.value, '$.task'), json_extract(n.value, '$.queue'),
        json_extract(n.value, '$.counts'), json_extract(n.value, '$.waits'), json_extract(n.value, '$.tooks')

@@ -1,9 +1,10 @@
--- What operators should know of first. Every statement is bounded, and looks for each schedule, task, queue or
--- process by itself, by index: many of one do not hide another. It brings one row more than are named, so that
--- whoever reads it knows that there are others.
+-- The facts for alerts, the overview and `status`. Every statement reads a bounded number of rows. It looks for each
+-- schedule, task, queue or process separately, by an index: so many rows of one do not hide another. It answers one row
+-- more than the caller names, so that the caller knows that there are more.
 
 -- name: watch_scheduled
--- A spec outlives its schedules, so each is asked whether anybody's slots they are; the first that is ends it.
+-- A spec stays on record when its schedules are deleted. So each spec is checked for a schedule that uses it. The first
+-- such spec ends the search.
 SELECT EXISTS (
     SELECT 1 FROM schedules s WHERE s.paused_at IS NULL
       AND (SELECT p.next_at FROM specs p WHERE p.id = s.spec_id) IS NOT NULL
@@ -20,7 +21,7 @@ SELECT EXISTS (
 ) AS behind_since;
 
 -- name: watch_overdue
--- Of each burst a few, so that others are seen beside it.
+-- A few schedules of each burst, so that other schedules are named too.
 SELECT s.name AS schedule, d.slot_at, s.expect_start_within
 FROM (
     SELECT * FROM (SELECT id AS spec_id, next_at AS slot_at, 0 AS last_id FROM specs WHERE next_at <= :now ORDER BY next_at LIMIT :scanned)
@@ -36,7 +37,7 @@ CROSS JOIN schedules s ON s.id IN (
 ORDER BY d.slot_at LIMIT :most + 1;
 
 -- name: watch_dropped
--- From schedule to schedule by one look-up each, so that one that drops slot after slot does not hide another.
+-- From schedule to schedule, with one look-up each. So a schedule that drops many slots does not hide another schedule.
 WITH RECURSIVE losing (id) AS (
     SELECT min(schedule_id) FROM slots WHERE disposition = 1 AND reason IN ('too_late', 'breaker')
     UNION ALL
@@ -54,8 +55,8 @@ CROSS JOIN slots l ON l.schedule_id = s.id AND l.slot_at IN (
 GROUP BY s.id ORDER BY max(l.decided_at) DESC LIMIT :most + 1;
 
 -- name: watch_expecting
--- Live jobs of schedules that say how soon they should start or end: for each of those the oldest that has not
--- started and the oldest that has not ended.
+-- Live jobs of schedules that have an expected start or end: for each schedule, the oldest job that has not started and the
+-- oldest job that has not ended.
 SELECT s.name AS schedule, s.expect_start_within, s.expect_finish_by, j.slot_at, j.id AS job_id, j.queue,
        CASE WHEN j.run_at < 253307692800000000 THEN j.run_at ELSE j.due_at END AS due_at,
        j.worker_id <> 0 OR j.run_at = 253307692800000000 AS claimed, j.fence > 0 AS begun
@@ -79,7 +80,7 @@ WHERE s.expect_start_within IS NOT NULL OR s.expect_finish_by IS NOT NULL
 ORDER BY j.slot_at LIMIT 2 * :most + 1;
 
 -- name: watch_stale
--- Of each schedule with live jobs, the oldest of a slot that nobody ever took.
+-- For each schedule with live jobs, the oldest job of a slot that no worker has ever claimed.
 WITH RECURSIVE live (schedule_id, place) AS (
     SELECT min(schedule_id), 1 FROM jobs WHERE schedule_id IS NOT NULL
     UNION ALL
@@ -100,7 +101,7 @@ CROSS JOIN schedules s ON s.id = l.schedule_id
 ORDER BY j.slot_at LIMIT :most + 1;
 
 -- name: watch_waiting
--- Of each priority level the oldest job of each task that is among its oldest.
+-- For each priority level, the oldest job of each task that is among the oldest jobs of that level.
 SELECT l.queue, j.task, j.id AS job_id, j.run_at AS due_at
 FROM (SELECT queue, priority FROM priority_levels) l
 CROSS JOIN jobs j ON j.id IN (
@@ -131,8 +132,9 @@ CROSS JOIN dead_jobs d ON d.id = (
 ORDER BY d.died_at DESC, d.id DESC LIMIT :most + 1;
 
 -- name: watch_retrying
--- What has failed since the last minutes in which at least as many runs went well, unless it went well at last and
--- nothing has failed since. What is longer ago is told by rows of ten minutes. The numbers are places of what is counted.
+-- Tasks that have failed since the last minutes in which at least as many runs succeeded as failed. A task whose last
+-- minutes had successes and no failures is left out. Older times come from rows of ten minutes. The numbers are the places
+-- of the counters.
 SELECT task, sum(bad) AS failed, sum(good) AS succeeded, min(at) FILTER (WHERE bad > 0) AS since
 FROM (
     SELECT *, max(at) FILTER (WHERE good > 0 AND good >= bad) OVER (PARTITION BY task) AS good_at
@@ -154,7 +156,7 @@ HAVING sum(bad) > 0 AND max(at) FILTER (WHERE bad > 0) > :now - 4500000000
 ORDER BY since LIMIT :most + 1;
 
 -- name: watch_streaks
--- The newest slots of these schedules that made a job, and what became of it.
+-- The newest slots of these schedules that made a job, and the state of that job.
 SELECT s.name AS schedule, l.slot_at,
        EXISTS (SELECT 1 FROM dead_jobs d WHERE d.id = l.job_id) AS dead,
        EXISTS (SELECT 1 FROM jobs j WHERE j.id = l.job_id) AS live

@@ -1,5 +1,5 @@
 -- name: start_workflows
--- One that is there already was started by an earlier claim of its job.
+-- A workflow that exists already was started by an earlier claim of its job.
 INSERT INTO workflows (id, name, definition_id, started_at, parent_id, forked_from, params, step_ids, nodes_left)
 VALUES (:id, :name, :definition_id, :now, :parent_id, :forked_from, :params, :step_ids, :nodes_left)
 ON CONFLICT DO NOTHING
@@ -10,12 +10,12 @@ INSERT INTO workflow_steps (id, workflow_id, place, item, state, waits, items_fa
 VALUES (:id, :workflow_id, :place, :item, :state, :waits, :failed, :fence, :cause, :result, :error, :ended_at);
 
 -- name: take_endings
--- The oldest. Only one transaction writes at a time, so nobody else has their workflows in hand.
+-- The oldest endings. Only one transaction writes at a time, so no other transaction has locked their workflows.
 DELETE FROM ended_steps WHERE id IN (SELECT id FROM ended_steps ORDER BY id LIMIT :limit)
 RETURNING id, workflow_id, job_id;
 
 -- name: final_runs
--- The last word on each job comes last: of several runs that ended it, as after a retry, the newest.
+-- The final run of each job comes last. If several runs ended the job, as after a retry, this is the newest.
 SELECT job_id, verdict, result, finished_at, fence FROM runs
 WHERE job_id IN (SELECT value FROM json_each(:ids)) AND verdict IN (0, 2, 5, 7)
 UNION ALL
@@ -33,8 +33,8 @@ UPDATE workflows SET state = :state, nodes_left = :nodes_left, nodes_failed = :n
 WHERE id = :id;
 
 -- name: finish_roots
--- The job of a workflow that has ended; of one that failed (verdict 2), a dead letter. What it was given is kept even then: a retry
--- makes it anew.
+-- The job of a workflow that has ended. A workflow that failed (verdict 2) leaves a dead letter. The arguments of the job
+-- are always kept: a retry makes the job again.
 INSERT INTO runs (job_id, finished_at, started_at, enqueued_at, run_at, worker_id, schedule_id, slot_at, queue,
                   task, fence, priority, max_attempts, failures, crashes, verdict, payload, result, error)
 SELECT id, :now, :started_at, enqueued_at, coalesce(due_at, run_at), 0, schedule_id, slot_at, queue,
@@ -55,7 +55,7 @@ DELETE FROM jobs WHERE id = :id;
 SELECT workflow_id, at, action, author, note FROM workflow_orders WHERE workflow_id = :workflow_id ORDER BY at, rowid;
 
 -- name: revive_dead
--- Retried steps go on from where they died: with their errors, their arguments as edited, and all attempts restored.
+-- Retried steps go on with their old errors, with their edited arguments, and with all attempts restored.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, errors, limit_set_id, due_at,
                   workflow_id, trace)
 SELECT id, CASE WHEN limit_set_id IS NULL THEN :now ELSE 253339228800000000 END, enqueued_at, schedule_id, slot_at, queue, task, fence, priority,
@@ -65,8 +65,8 @@ RETURNING id;
 DELETE FROM dead_jobs WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: revive_cancelled
--- Those that were cancelled, as they were then; without limits, which are not on record. The fence goes on from the last claim, which may have
--- come after the cancel.
+-- Cancelled jobs, as they were when they were cancelled, but without limits, which are not on record. The fence is higher
+-- than that of the last claim, which may have come after the cancel.
 INSERT INTO jobs (id, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id)
 SELECT r.job_id, :now, r.enqueued_at, r.schedule_id, r.slot_at, r.queue, r.task,
        max(max(r.fence), (SELECT max(f.fence) FROM runs f WHERE f.job_id = r.job_id)), r.priority, r.max_attempts, r.payload,
@@ -77,8 +77,8 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: revive_root
--- The workflow's own job, from its dead letter or else from the run that ended it. `parent` is the workflow whose step it is. Its fence rises,
--- so that what ends it next is known to be newer.
+-- The workflow's own job, from its dead letter or else from the run that ended it. `parent` is the workflow of which it is a
+-- step. The fence increases, so that the next run that ends the job is known to be newer.
 INSERT INTO jobs (id, run_at, due_at, enqueued_at, schedule_id, slot_at, queue, task, fence, priority, max_attempts, payload, workflow_id, trace)
 SELECT :id, 253307692800000000, run_at, enqueued_at, schedule_id, slot_at, queue, task, fence + 1, priority, max_attempts, payload, :parent_id, trace
 FROM (
@@ -98,5 +98,5 @@ DELETE FROM workflow_orders WHERE workflow_id IN (SELECT value FROM json_each(:i
 DELETE FROM workflows WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING id;
 
 -- name: bump_ids
--- Ids that are taken before their jobs are made.
+-- Ids that are reserved before their jobs are made.
 UPDATE sqlite_sequence SET seq = seq + :count WHERE name = 'jobs' RETURNING seq;
