@@ -258,10 +258,6 @@ class SessionView(Value, frozen=True, kw_only=True):
         )
 
 
-def _limits(settings: AccessConfig) -> dict[str, timedelta]:
-    return {"idle": settings.session_idle, "longest": settings.session_longest}
-
-
 def _role(role: object) -> AccessRole:
     try:
         return AccessRole(str(role))
@@ -269,11 +265,15 @@ def _role(role: object) -> AccessRole:
         raise InvalidArgument("role", role, f"one of {', '.join(AccessRole)}") from None
 
 
-def _scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    for each in scopes:
-        if each not in NOUNS:
-            raise InvalidArgument("scope", each, f"one of {', '.join(NOUNS)}")
-    return tuple(dict.fromkeys(scopes))
+def _written(secret: bytes) -> str:
+    return urlsafe_b64encode(secret).rstrip(b"=").decode()
+
+
+def _lifetime(expires: Duration) -> timedelta:
+    length = duration(expires, "expires", least=_MINUTE)
+    if length > _LONGEST:
+        raise InvalidArgument("expires", expires, f"at most {_LONGEST.days}d")
+    return length
 
 
 def _check_giver(
@@ -290,12 +290,12 @@ def _check_giver(
         )
 
 
-def _lifetime(expires: Duration) -> timedelta:
-    length = duration(expires, "expires", least=_MINUTE)
-    if length > _LONGEST:
-        raise InvalidArgument("expires", expires, f"at most {_LONGEST.days}d")
-    return length
+def _scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    for each in scopes:
+        if each not in NOUNS:
+            raise InvalidArgument("scope", each, f"one of {', '.join(NOUNS)}")
+    return tuple(dict.fromkeys(scopes))
 
 
-def _written(secret: bytes) -> str:
-    return urlsafe_b64encode(secret).rstrip(b"=").decode()
+def _limits(settings: AccessConfig) -> dict[str, timedelta]:
+    return {"idle": settings.session_idle, "longest": settings.session_longest}

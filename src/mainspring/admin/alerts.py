@@ -199,14 +199,6 @@ async def test(targets: Sequence[Notifier], clock: Clock, entropy: Entropy, *, w
     return tried
 
 
-async def _problem(target: Notifier, message: Message) -> str | None:
-    try:
-        await target.send(message)
-    except Exception as problem:  # noqa: BLE001 - whatever it is, it is the answer
-        return str(problem) or type(problem).__name__
-    return None
-
-
 class AlertView(Value, frozen=True, kw_only=True):
     """An alert as programs read it."""
 
@@ -305,3 +297,11 @@ class TriedView(Value, frozen=True, kw_only=True):
 
 def _plain(value: object) -> str:
     return format_duration(value) if isinstance(value, timedelta) else str(value)
+
+
+async def _problem(target: Notifier, message: Message) -> str | None:
+    try:
+        await target.send(message)
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it is the answer
+        return str(problem) or type(problem).__name__
+    return None

@@ -109,14 +109,6 @@ class AuditLog(Noun):
     verify = blocking(averify)
 
 
-def _fault(entry: AuditEntry, last: int, digest: bytes) -> str:
-    if entry.id != last + 1:
-        return "it is missing"
-    if entry.digest != digest_of(digest, entry):
-        return "it was changed, or one before it was taken out"
-    return ""
-
-
 class AuditEntryView(Value, frozen=True, kw_only=True):
     """An order as programs read it."""
 
@@ -153,13 +145,6 @@ class AuditEntryView(Value, frozen=True, kw_only=True):
         )
 
 
-def _read(details: bytes) -> object:
-    try:
-        return msgspec.json.decode(details)
-    except msgspec.DecodeError:  # not written by a store: it is shown, and `verify` says so
-        return details.decode("utf-8", "replace")
-
-
 class VerifiedView(Value, frozen=True, kw_only=True):
     """What a check of the chain found."""
 
@@ -179,3 +164,18 @@ class VerifiedView(Value, frozen=True, kw_only=True):
             bad_id=found.bad_id,
             why=found.why or None,
         )
+
+
+def _read(details: bytes) -> object:
+    try:
+        return msgspec.json.decode(details)
+    except msgspec.DecodeError:  # not written by a store: it is shown, and `verify` says so
+        return details.decode("utf-8", "replace")
+
+
+def _fault(entry: AuditEntry, last: int, digest: bytes) -> str:
+    if entry.id != last + 1:
+        return "it is missing"
+    if entry.digest != digest_of(digest, entry):
+        return "it was changed, or one before it was taken out"
+    return ""

@@ -39,7 +39,7 @@ from mainspring.triggers.rolled import is_skipped
 MOST_AT_ONCE = 1000
 _PAGE = 1000
 _MOST_ROWS = 1_000_000
-_EVER, _INSTANT = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_LEDGER_START = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_SLOTS = 100_000
 """In one backfill: a year of a schedule that fires every six minutes."""
 _INSTANT = timedelta(microseconds=1)
@@ -51,6 +51,14 @@ _ENDED = {
     JobState.CANCELLED: "was cancelled",
     JobState.DISCARDED: "was discarded",
 }
+
+
+class PlannedSlot(Value, frozen=True, kw_only=True):
+    """One slot of the range: whether it is to be run, and why or why not."""
+
+    slot: BackfillSlot
+    run: bool
+    why: str
 
 
 class BackfillPlan(Value, frozen=True, kw_only=True):
@@ -112,7 +120,7 @@ class Backfills(Noun):
         now = await store.now(at=self._stamp)
         versions = await _versions(store, name)
         calendars = await calendars_of(store, {each.schedule.trigger for each in versions})
-        rows = await ledger(store, name, start=_EVER, most=_MOST_ROWS)
+        rows = await ledger(store, name, start=_LEDGER_START, most=_MOST_ROWS)
         slots = left_out(versions, rows, calendars)
         for each in await store.backfills.all(limit=_PAGE, schedule=name):
             if each.state is BackfillState.ACTIVE:
@@ -183,20 +191,6 @@ class Backfills(Noun):
     newest = blocking(anewest)
 
 
-async def _versions(store: Store, name: str) -> list[ScheduleVersion]:
-    versions = await store.schedules.versions(name)
-    if not versions:
-        raise NotFound("schedule", name)
-    return versions
-
-
-async def _states(store: Store, job_ids: list[int], at: Stamp) -> dict[int, JobState]:
-    found: dict[int, JobState] = {}
-    for first in range(0, len(job_ids), _PAGE):
-        found |= await store.jobs.states(job_ids[first : first + _PAGE], at=at)
-    return found
-
-
 class BackfillView(Value, frozen=True, kw_only=True):
     """How far a backfill is."""
 
@@ -239,35 +233,6 @@ class PlannedSlotView(Value, frozen=True, kw_only=True):
         return cls(
             slot_at=slot.slot_at, version=slot.version, run=planned.run, why=planned.why, job_id=slot.seen
         )
-
-
-def _check_range(start: datetime, end: datetime, now: datetime) -> None:
-    for name, instant in (("from", start), ("to", end)):
-        if instant.tzinfo is None:
-            raise InvalidArgument(name, instant.isoformat(), "a moment with its offset")
-    if end <= start:
-        raise InvalidArgument("to", end.isoformat(), f"a moment after from, {start.isoformat()}")
-    if end > now:
-        raise InvalidArgument(
-            "to", end.isoformat(), f"a moment that is past (the database's now is {now.isoformat()})"
-        )
-
-
-def _at_once(asked: int | None, newest: ScheduleVersion) -> int:
-    if asked is None:
-        schedule = newest.schedule
-        return schedule.overlap_limit if schedule.overlap is Overlap.ALLOW else 1
-    if type(asked) is not int or not 1 <= asked <= MOST_AT_ONCE:
-        raise InvalidArgument("max_active", asked, f"a whole number from 1 to {MOST_AT_ONCE}")
-    return asked
-
-
-class PlannedSlot(Value, frozen=True, kw_only=True):
-    """One slot of the range: whether it is to be run, and why or why not."""
-
-    slot: BackfillSlot
-    run: bool
-    why: str
 
 
 def slots_between(
@@ -314,6 +279,41 @@ def judge(
     by_slot = {row.slot_at: row for row in rows}
     covering = sorted((row for row in rows if row.since is not None), key=lambda row: row.slot_at)
     return [_judged(slot, by_slot.get(slot.slot_at), covering, states, reprocess) for slot in slots]
+
+
+def _check_range(start: datetime, end: datetime, now: datetime) -> None:
+    for name, instant in (("from", start), ("to", end)):
+        if instant.tzinfo is None:
+            raise InvalidArgument(name, instant.isoformat(), "a moment with its offset")
+    if end <= start:
+        raise InvalidArgument("to", end.isoformat(), f"a moment after from, {start.isoformat()}")
+    if end > now:
+        raise InvalidArgument(
+            "to", end.isoformat(), f"a moment that is past (the database's now is {now.isoformat()})"
+        )
+
+
+async def _versions(store: Store, name: str) -> list[ScheduleVersion]:
+    versions = await store.schedules.versions(name)
+    if not versions:
+        raise NotFound("schedule", name)
+    return versions
+
+
+async def _states(store: Store, job_ids: list[int], at: Stamp) -> dict[int, JobState]:
+    found: dict[int, JobState] = {}
+    for first in range(0, len(job_ids), _PAGE):
+        found |= await store.jobs.states(job_ids[first : first + _PAGE], at=at)
+    return found
+
+
+def _at_once(asked: int | None, newest: ScheduleVersion) -> int:
+    if asked is None:
+        schedule = newest.schedule
+        return schedule.overlap_limit if schedule.overlap is Overlap.ALLOW else 1
+    if type(asked) is not int or not 1 <= asked <= MOST_AT_ONCE:
+        raise InvalidArgument("max_active", asked, f"a whole number from 1 to {MOST_AT_ONCE}")
+    return asked
 
 
 def _walk(

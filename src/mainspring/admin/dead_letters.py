@@ -24,7 +24,6 @@ MOST_COUNTED = 1_000_000
 ALL = DeadFilter()
 _TRIES = 3
 _MOMENT = timedelta(microseconds=1)
-
 Arguments = tuple[list[object], dict[str, object]]
 Change = Callable[[DeadJob, Arguments], Arguments]
 """Given a letter and its arguments, answers those it should have, or raises."""
@@ -40,6 +39,10 @@ class ReplayedPage(Value, frozen=True, kw_only=True):
     """The workflows whose letters were left: a retry of a workflow runs its failed steps."""
     left: int = 0
     """How many letters belong to workflows and were left."""
+
+
+OnPage = Callable[[ReplayedPage], bool | None]
+"""Called after each page; True ends the replay there."""
 
 
 class Replayed(Value, frozen=True, kw_only=True):
@@ -61,10 +64,6 @@ class Replayed(Value, frozen=True, kw_only=True):
             workflows=tuple(dict.fromkeys((*self.workflows, *page.workflows))),
             left=self.left + page.left,
         )
-
-
-OnPage = Callable[[ReplayedPage], bool | None]
-"""Called after each page; True ends the replay there."""
 
 
 def _summary(answer: Replayed) -> object:

@@ -122,14 +122,6 @@ class Comparison:
         return None
 
 
-def _sentence(error: InvalidArgument, task: str) -> str:
-    """What is wrong, without a value of the call: calls with the same problem have other values. Of the
-    task as a whole, what was given is a number of arguments or a parameter's name."""
-    if error.field == task:
-        return f"expected {error.expected}, got {shown(error.got)}"
-    return f"{error.field.removeprefix(f'{task}.')}: expected {error.expected}"
-
-
 async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool) -> Comparison:
     """Look at every live job, every schedule that this code does not write anew, and, if asked, every
     dead letter. Jobs that come and go meanwhile may or may not be seen."""
@@ -146,19 +138,19 @@ async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool)
     return comparison
 
 
+def _sentence(error: InvalidArgument, task: str) -> str:
+    """What is wrong, without a value of the call: calls with the same problem have other values. Of the
+    task as a whole, what was given is a number of arguments or a parameter's name."""
+    if error.field == task:
+        return f"expected {error.expected}, got {shown(error.got)}"
+    return f"{error.field.removeprefix(f'{task}.')}: expected {error.expected}"
+
+
 async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
     before, limit = None, LEAST_PAGE
     while page := await store.jobs.find(JobFilter(before=before, limit=limit), at=clock.stamp()):
         for job in page:
             yield job
-        before, limit = page[-1].id, _next_limit(page)
-
-
-async def _dead(store: Store) -> AsyncIterator[DeadJob]:
-    before, limit = None, LEAST_PAGE
-    while page := await store.dead_letters.find(DeadFilter(before=before, limit=limit)):
-        for letter in page:
-            yield letter
         before, limit = page[-1].id, _next_limit(page)
 
 
@@ -169,3 +161,11 @@ def _next_limit(page: Sequence[Job | DeadJob]) -> int:
 
 def _size(job: Job | DeadJob) -> int:
     return len(job.payload) + sum(len(each.message) + len(each.traceback) for each in job.errors)
+
+
+async def _dead(store: Store) -> AsyncIterator[DeadJob]:
+    before, limit = None, LEAST_PAGE
+    while page := await store.dead_letters.find(DeadFilter(before=before, limit=limit)):
+        for letter in page:
+            yield letter
+        before, limit = page[-1].id, _next_limit(page)

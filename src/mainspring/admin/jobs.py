@@ -38,6 +38,15 @@ NEVER = "never"
 """As a deadline: none."""
 _WAITING = (JobState.DELAYED, JobState.READY)
 _TRIES = 3
+_WHY_NOT = {
+    JobState.DELAYED: "is waiting for its time",
+    JobState.READY: "is due already and waits for a worker",
+    JobState.RUNNING: "is running",
+    JobState.SUCCEEDED: "has succeeded",
+    JobState.DEAD: "is dead",
+    JobState.CANCELLED: "was cancelled",
+    JobState.DISCARDED: "was discarded by its handler",
+}
 
 
 class Effect(StrEnum):
@@ -105,9 +114,6 @@ class EnqueueRequest(Value, frozen=True, kw_only=True):
     on_duplicate: str | None = None
     debounce: Duration | None = None
     expires: Duration | datetime | None = None
-
-
-_OPTIONS = tuple(each for each in EnqueueRequest.__struct_fields__ if each not in ("task", "args", "kwargs"))
 
 
 def effects(done: Sequence[Done]) -> dict[str, list[int]]:
@@ -307,6 +313,89 @@ async def replayed(store: Store, ids: Sequence[int], *, at: Stamp) -> list[Done]
     )
 
 
+def job_of(task: Task[..., Any], request: EnqueueRequest) -> NewJob:
+    """The job of this task that is asked for; InvalidArgument where the arguments or options do not fit."""
+    options = {each: getattr(request, each) for each in _OPTIONS}
+    return task.using(**options).job(*request.args, **request.kwargs)
+
+
+async def put(
+    store: Store,
+    context: AdminContext,
+    requests: Sequence[EnqueueRequest],
+    request: RequestKey | None = None,
+) -> tuple[list[JobHandle[Any]], bool]:
+    """Make jobs of requests and put them into their queues. A task that the app declares is called as in
+    Python: its signature, its limits, its defaults. One that only workers know is taken as it comes, and its
+    run will tell."""
+    clock = context.clock
+    tasks = _Tasks(store, clock, context.registry)
+    wanted = [await tasks.job(each, place, len(requests)) for place, each in enumerate(requests)]
+    with traced(context.tracer, wanted) as jobs:
+        if request is not None:
+            answered = await store.queue.insert_once(request, jobs, at=clock.stamp())
+            return _handles(jobs, answered.jobs), answered.again
+        if any(each.unique is not None for each in jobs):
+            return _handles(jobs, await store.queue.insert_unique(jobs, at=clock.stamp())), False
+        ids = await store.queue.insert(jobs, at=clock.stamp())
+        return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
+
+
+class JobDetail(JobView, frozen=True, kw_only=True):
+    """A job with its runs, and what it has to do with workflows."""
+
+    period: Period | None
+    progress: ProgressView | None
+    awaits: str | None
+    workflow: str | UnsetType = UNSET
+    """The name of the workflow that it is."""
+    workflow_id: int | UnsetType = UNSET
+    """The workflow whose step it is."""
+    step: str | UnsetType = UNSET
+    item: int | UnsetType | None = UNSET
+    runs: tuple[RunView, ...]
+
+    @classmethod
+    def of_history(cls, found: JobHistory) -> Self:
+        """Of a job and its runs."""
+        place, progress = found.step, found.progress
+        return cls.of(
+            found.job,
+            period=found.period,
+            progress=None if progress is None else ProgressView.of(progress),
+            awaits=found.awaits,
+            workflow=UNSET if found.workflow is None else found.workflow.name,
+            workflow_id=UNSET if place is None else place.workflow.id,
+            step=UNSET if place is None else place.name,
+            item=UNSET if place is None else place.step.item,
+            runs=tuple(RunView.of(each) for each in found.runs),
+        )
+
+
+class RunLogView(Value, frozen=True, kw_only=True):
+    """What was captured of the log of one run."""
+
+    run: int
+    attempt: int
+    verdict: Verdict
+    fence: int
+    finished_at: datetime
+    log: str | None
+
+    @classmethod
+    def of(cls, logged: LoggedRun) -> Self:
+        """Of a run and its log."""
+        run = logged.run
+        return cls(
+            run=logged.number,
+            attempt=run.attempt,
+            verdict=run.verdict,
+            fence=run.fence,
+            finished_at=run.finished_at,
+            log=logged.log,
+        )
+
+
 async def _found(store: Store, ids: Sequence[int], at: Stamp) -> dict[int, Job]:
     found: dict[int, Job] = {}
     for job_id in dict.fromkeys(ids):
@@ -315,6 +404,10 @@ async def _found(store: Store, ids: Sequence[int], at: Stamp) -> dict[int, Job]:
             raise NotFound("job", job_id)
         found[job_id] = job
     return found
+
+
+def _refused(job: Job) -> Done:
+    return Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_WHY_NOT[job.state])
 
 
 def _those(found: Mapping[int, Job], state: JobState) -> list[int]:
@@ -331,6 +424,34 @@ def _moved(found: Mapping[int, Job], effects: Mapping[JobState, Effect], moved: 
         else Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_why_left(job))
         for job in found.values()
     ]
+
+
+def _why_left(job: Job) -> str:
+    if job.state is JobState.DEAD and job.workflow_id is not None:
+        return f"belongs to workflow {job.workflow_id}, which `{retry_words(job.workflow_id)}` runs again"
+    return "has moved on meanwhile"
+
+
+def _unknown(task: str) -> Task[..., Any]:
+    """A task of which nothing is known but its name."""
+    return Task(_anything, sender=_NOBODY, name=task)
+
+
+def _anything(*args: object, **kwargs: object) -> NoReturn:
+    raise NotImplementedError("known by its name alone")
+
+
+class _Nobody:
+    """Jobs of such a task are inserted by us."""
+
+    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
+        raise NotImplementedError
+
+    async def aenqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
+        raise NotImplementedError
+
+
+_NOBODY = _Nobody()
 
 
 def _rescheduled(job: Job, then: datetime, moved: bool) -> Done:
@@ -388,53 +509,7 @@ def _changes(job: Job, edit: JobEdit) -> Callable[[bool], object]:
     return lambda _: {str(Effect.EDITED): [job.id], "was": was}
 
 
-def _why_left(job: Job) -> str:
-    if job.state is JobState.DEAD and job.workflow_id is not None:
-        return f"belongs to workflow {job.workflow_id}, which `{retry_words(job.workflow_id)}` runs again"
-    return "has moved on meanwhile"
-
-
-def _refused(job: Job) -> Done:
-    return Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_WHY_NOT[job.state])
-
-
-_WHY_NOT = {
-    JobState.DELAYED: "is waiting for its time",
-    JobState.READY: "is due already and waits for a worker",
-    JobState.RUNNING: "is running",
-    JobState.SUCCEEDED: "has succeeded",
-    JobState.DEAD: "is dead",
-    JobState.CANCELLED: "was cancelled",
-    JobState.DISCARDED: "was discarded by its handler",
-}
-
-
-def job_of(task: Task[..., Any], request: EnqueueRequest) -> NewJob:
-    """The job of this task that is asked for; InvalidArgument where the arguments or options do not fit."""
-    options = {each: getattr(request, each) for each in _OPTIONS}
-    return task.using(**options).job(*request.args, **request.kwargs)
-
-
-async def put(
-    store: Store,
-    context: AdminContext,
-    requests: Sequence[EnqueueRequest],
-    request: RequestKey | None = None,
-) -> tuple[list[JobHandle[Any]], bool]:
-    """Make jobs of requests and put them into their queues. A task that the app declares is called as in
-    Python: its signature, its limits, its defaults. One that only workers know is taken as it comes, and its
-    run will tell."""
-    clock = context.clock
-    tasks = _Tasks(store, clock, context.registry)
-    wanted = [await tasks.job(each, place, len(requests)) for place, each in enumerate(requests)]
-    with traced(context.tracer, wanted) as jobs:
-        if request is not None:
-            answered = await store.queue.insert_once(request, jobs, at=clock.stamp())
-            return _handles(jobs, answered.jobs), answered.again
-        if any(each.unique is not None for each in jobs):
-            return _handles(jobs, await store.queue.insert_unique(jobs, at=clock.stamp())), False
-        ids = await store.queue.insert(jobs, at=clock.stamp())
-        return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
+_OPTIONS = tuple(each for each in EnqueueRequest.__struct_fields__ if each not in ("task", "args", "kwargs"))
 
 
 class _Tasks:
@@ -466,85 +541,8 @@ class _Tasks:
         return _unknown(name)
 
 
-def _unknown(task: str) -> Task[..., Any]:
-    """A task of which nothing is known but its name."""
-    return Task(_anything, sender=_NOBODY, name=task)
-
-
 def _handles(jobs: Sequence[NewJob], done: Sequence[Inserted]) -> list[JobHandle[Any]]:
     return [
         JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created)
         for job, one in zip(jobs, done, strict=True)
     ]
-
-
-def _anything(*args: object, **kwargs: object) -> NoReturn:
-    raise NotImplementedError("known by its name alone")
-
-
-class _Nobody:
-    """Jobs of such a task are inserted by us."""
-
-    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
-        raise NotImplementedError
-
-    async def aenqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
-        raise NotImplementedError
-
-
-_NOBODY = _Nobody()
-
-
-class JobDetail(JobView, frozen=True, kw_only=True):
-    """A job with its runs, and what it has to do with workflows."""
-
-    period: Period | None
-    progress: ProgressView | None
-    awaits: str | None
-    workflow: str | UnsetType = UNSET
-    """The name of the workflow that it is."""
-    workflow_id: int | UnsetType = UNSET
-    """The workflow whose step it is."""
-    step: str | UnsetType = UNSET
-    item: int | UnsetType | None = UNSET
-    runs: tuple[RunView, ...]
-
-    @classmethod
-    def of_history(cls, found: JobHistory) -> Self:
-        """Of a job and its runs."""
-        place, progress = found.step, found.progress
-        return cls.of(
-            found.job,
-            period=found.period,
-            progress=None if progress is None else ProgressView.of(progress),
-            awaits=found.awaits,
-            workflow=UNSET if found.workflow is None else found.workflow.name,
-            workflow_id=UNSET if place is None else place.workflow.id,
-            step=UNSET if place is None else place.name,
-            item=UNSET if place is None else place.step.item,
-            runs=tuple(RunView.of(each) for each in found.runs),
-        )
-
-
-class RunLogView(Value, frozen=True, kw_only=True):
-    """What was captured of the log of one run."""
-
-    run: int
-    attempt: int
-    verdict: Verdict
-    fence: int
-    finished_at: datetime
-    log: str | None
-
-    @classmethod
-    def of(cls, logged: LoggedRun) -> Self:
-        """Of a run and its log."""
-        run = logged.run
-        return cls(
-            run=logged.number,
-            attempt=run.attempt,
-            verdict=run.verdict,
-            fence=run.fence,
-            finished_at=run.finished_at,
-            log=logged.log,
-        )

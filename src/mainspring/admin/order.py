@@ -52,13 +52,13 @@ RESULT = "result"
 """Of an order that is one transaction, the part of the entry's details that says what came of it."""
 LONGEST, LONGEST_MESSAGE = 200, 1000
 _log = logging.getLogger("mainspring.audit_log")
-
 N = TypeVar("N", bound="Noun")
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 K = TypeVar("K", int, str)
 Method = Callable[Concatenate[N, P], Coroutine[Any, Any, R]]
+_under_way: ContextVar[OneTransaction | None] = ContextVar("mainspring_order", default=None)
 
 
 class Blocking(Protocol):
@@ -105,7 +105,70 @@ class OneTransaction(Ending):
         return answer(found)
 
 
-_under_way: ContextVar[OneTransaction | None] = ContextVar("mainspring_order", default=None)
+def order(
+    action: str,
+    *,
+    about: Callable[..., object] | None = None,
+    result: Callable[[Any], object] | None = None,
+    several: bool | Callable[..., bool] = False,
+) -> Callable[[Method[N, P, R]], Method[N, P, R]]:
+    """A method that changes something: its call is on record as this act. The object of the act is the first
+    argument, or what `about` says of the arguments; all other arguments are its details, without what is
+    None, False or empty. `result` says what is on record of the answer. A dry run changes nothing and is not
+    recorded.
+
+    The method is one transaction, which it passes to `carried_out`. Otherwise it is `several`, always or for
+    these arguments: several transactions, or something outside the store. An enqueue is `several` too:
+    programs give it at a high rate, and entries that are appended by themselves can share a transaction."""
+
+    def decorate(method: Method[N, P, R]) -> Method[N, P, R]:
+        signature = inspect.signature(method)
+        named = (each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD)
+        options = next(named, "")
+
+        @functools.wraps(method)
+        async def ordered(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            if kwargs.get("dry_run"):
+                return await method(self, *args, **kwargs)
+            given = dict(list(signature.bind(self, *args, **kwargs).arguments.items())[1:])
+            given |= given.pop(options, {})
+            is_several = several(**given) if callable(several) else several
+            said, details = _asked(given, about)
+            if is_several:
+                async with self._context.recorded(action, object=said, details=details) as ending:
+                    answer = await method(self, *args, **kwargs)
+                    ending.details = on_record(answer)
+                return answer
+            async with self._context.recorded_at_once(action, object=said, details=details) as at_once:
+                at_once.result = on_record
+                answer = await method(self, *args, **kwargs)
+                at_once.details = on_record(answer)
+            return answer
+
+        def on_record(answer: R) -> object:
+            return {} if result is None else plain(result(answer))
+
+        ordered.action = action  # type: ignore[attr-defined]
+        ordered.several = several  # type: ignore[attr-defined]
+        return ordered
+
+    return decorate
+
+
+def blocking(method: Method[N, P, R]) -> Callable[Concatenate[N, P], R]:
+    """The twin of a method that is awaited: it blocks until the method has ended."""
+    instead = method.__name__
+
+    @functools.wraps(method)
+    def call(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        portal = self._context.blocking
+        if portal is None:
+            raise UsageError(f"this Admin belongs to an event loop; use `await {instead}()` instead")
+        return portal.call(lambda: method(self, *args, **kwargs), instead=f"await {instead}()")
+
+    call.__name__ = instead.removeprefix("a")
+    call.__qualname__ = call.__qualname__.removesuffix(instead) + call.__name__
+    return call
 
 
 @overload
@@ -125,6 +188,90 @@ async def carried_out(
     record; without it that is the result of the order's answer. Both may be called within the transaction."""
     order = _under_way.get()
     return answer(await call) if order is None else await order.carried_out(call, answer, said)
+
+
+def action_of(method: object) -> str:
+    """The act that an order is on record as."""
+    action: str = method.action  # type: ignore[attr-defined]
+    return action
+
+
+class Noun:
+    """Questions and orders about one noun."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    async def _store(self) -> Store:
+        return await self._context.store()
+
+    @property
+    def _clock(self) -> Clock:
+        return self._context.clock
+
+    @property
+    def _stamp(self) -> Stamp:
+        return self._context.clock.stamp()
+
+    @property
+    def _author(self) -> str:
+        return self._context.actor.name
+
+
+class AdminContext:
+    """One actor, and what the questions and orders of this actor need."""
+
+    def __init__(
+        self,
+        store: Callable[[], Awaitable[Store]],
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: Settings,
+        actor: Actor,
+        redaction: Redaction,
+        registry: Registry | None = None,
+        tracer: Tracer | None = None,
+        address: str = "",
+        blocking: Blocking | None = None,
+        unprepared: Callable[[], Awaitable[Store]] | None = None,
+    ) -> None:
+        self.store = store
+        self.unprepared = unprepared or store
+        """The store with the schema that it has: `store` may refuse one that is not current."""
+        self.clock, self.entropy, self.settings = clock, entropy, settings
+        self.actor, self.address = actor, address
+        self.registry = registry
+        """What the app declares; None where no app was named."""
+        self.redaction = redaction
+        self.tracer = tracer
+        self.blocking = blocking
+
+    async def recorder(self) -> Recorder:
+        """The audit log, to be written to."""
+        return Recorder((await self.store()).audit_log, self.clock, self.redaction)
+
+    @asynccontextmanager
+    async def recorded(
+        self, action: str, *, object: object = "", details: object = None
+    ) -> AsyncIterator[Ending]:
+        """The body carries out an order of the actor, once the order is on record."""
+        recorder = await self.recorder()
+        async with recorder.recorded(
+            self.actor, action, object=object, details=details, address=self.address
+        ) as ending:
+            yield ending
+
+    @asynccontextmanager
+    async def recorded_at_once(
+        self, action: str, *, object: object = "", details: object = None
+    ) -> AsyncIterator[OneTransaction]:
+        """The body carries out an order of the actor that is one transaction of the store."""
+        recorder = await self.recorder()
+        async with recorder.recorded_at_once(
+            self.actor, action, object=object, details=details, address=self.address
+        ) as ending:
+            yield ending
 
 
 class Recorder:
@@ -235,156 +382,6 @@ class Recorder:
             _log.error("order%s (%s): its end is not on record: %s", number, end.action, error)
 
 
-class AdminContext:
-    """One actor, and what the questions and orders of this actor need."""
-
-    def __init__(
-        self,
-        store: Callable[[], Awaitable[Store]],
-        *,
-        clock: Clock,
-        entropy: Entropy,
-        settings: Settings,
-        actor: Actor,
-        redaction: Redaction,
-        registry: Registry | None = None,
-        tracer: Tracer | None = None,
-        address: str = "",
-        blocking: Blocking | None = None,
-        unprepared: Callable[[], Awaitable[Store]] | None = None,
-    ) -> None:
-        self.store = store
-        self.unprepared = unprepared or store
-        """The store with the schema that it has: `store` may refuse one that is not current."""
-        self.clock, self.entropy, self.settings = clock, entropy, settings
-        self.actor, self.address = actor, address
-        self.registry = registry
-        """What the app declares; None where no app was named."""
-        self.redaction = redaction
-        self.tracer = tracer
-        self.blocking = blocking
-
-    async def recorder(self) -> Recorder:
-        """The audit log, to be written to."""
-        return Recorder((await self.store()).audit_log, self.clock, self.redaction)
-
-    @asynccontextmanager
-    async def recorded(
-        self, action: str, *, object: object = "", details: object = None
-    ) -> AsyncIterator[Ending]:
-        """The body carries out an order of the actor, once the order is on record."""
-        recorder = await self.recorder()
-        async with recorder.recorded(
-            self.actor, action, object=object, details=details, address=self.address
-        ) as ending:
-            yield ending
-
-    @asynccontextmanager
-    async def recorded_at_once(
-        self, action: str, *, object: object = "", details: object = None
-    ) -> AsyncIterator[OneTransaction]:
-        """The body carries out an order of the actor that is one transaction of the store."""
-        recorder = await self.recorder()
-        async with recorder.recorded_at_once(
-            self.actor, action, object=object, details=details, address=self.address
-        ) as ending:
-            yield ending
-
-
-class Noun:
-    """Questions and orders about one noun."""
-
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-
-    async def _store(self) -> Store:
-        return await self._context.store()
-
-    @property
-    def _clock(self) -> Clock:
-        return self._context.clock
-
-    @property
-    def _stamp(self) -> Stamp:
-        return self._context.clock.stamp()
-
-    @property
-    def _author(self) -> str:
-        return self._context.actor.name
-
-
-def order(
-    action: str,
-    *,
-    about: Callable[..., object] | None = None,
-    result: Callable[[Any], object] | None = None,
-    several: bool | Callable[..., bool] = False,
-) -> Callable[[Method[N, P, R]], Method[N, P, R]]:
-    """A method that changes something: its call is on record as this act. The object of the act is the first
-    argument, or what `about` says of the arguments; all other arguments are its details, without what is
-    None, False or empty. `result` says what is on record of the answer. A dry run changes nothing and is not
-    recorded.
-
-    The method is one transaction, which it passes to `carried_out`. Otherwise it is `several`, always or for
-    these arguments: several transactions, or something outside the store. An enqueue is `several` too:
-    programs give it at a high rate, and entries that are appended by themselves can share a transaction."""
-
-    def decorate(method: Method[N, P, R]) -> Method[N, P, R]:
-        signature = inspect.signature(method)
-        named = (each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD)
-        options = next(named, "")
-
-        @functools.wraps(method)
-        async def ordered(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            if kwargs.get("dry_run"):
-                return await method(self, *args, **kwargs)
-            given = dict(list(signature.bind(self, *args, **kwargs).arguments.items())[1:])
-            given |= given.pop(options, {})
-            is_several = several(**given) if callable(several) else several
-            said, details = _asked(given, about)
-            if is_several:
-                async with self._context.recorded(action, object=said, details=details) as ending:
-                    answer = await method(self, *args, **kwargs)
-                    ending.details = on_record(answer)
-                return answer
-            async with self._context.recorded_at_once(action, object=said, details=details) as at_once:
-                at_once.result = on_record
-                answer = await method(self, *args, **kwargs)
-                at_once.details = on_record(answer)
-            return answer
-
-        def on_record(answer: R) -> object:
-            return {} if result is None else plain(result(answer))
-
-        ordered.action = action  # type: ignore[attr-defined]
-        ordered.several = several  # type: ignore[attr-defined]
-        return ordered
-
-    return decorate
-
-
-def action_of(method: object) -> str:
-    """The act that an order is on record as."""
-    action: str = method.action  # type: ignore[attr-defined]
-    return action
-
-
-def blocking(method: Method[N, P, R]) -> Callable[Concatenate[N, P], R]:
-    """The twin of a method that is awaited: it blocks until the method has ended."""
-    instead = method.__name__
-
-    @functools.wraps(method)
-    def call(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        portal = self._context.blocking
-        if portal is None:
-            raise UsageError(f"this Admin belongs to an event loop; use `await {instead}()` instead")
-        return portal.call(lambda: method(self, *args, **kwargs), instead=f"await {instead}()")
-
-    call.__name__ = instead.removeprefix("a")
-    call.__qualname__ = call.__qualname__.removesuffix(instead) + call.__name__
-    return call
-
-
 def one_or_more(given: K | Sequence[K]) -> list[K]:
     """What was given, an id or a name or several, as a list without repetitions."""
     if isinstance(given, str | int):
@@ -410,6 +407,49 @@ def local_actor(name: str | None = None, *, via: str) -> Actor:
 def plain(value: object) -> object:
     """A value as the audit log keeps it. None is refused here: what cannot be stored, the order refuses."""
     return _Copy().of(value, 0)
+
+
+def _asked(given: dict[str, Any], about: Callable[..., object] | None) -> tuple[object, object]:
+    if about is not None:
+        said = about(**given)
+    else:
+        first = next(iter(given), "")
+        said = given.get(first, "")
+        if isinstance(said, str | int) and not isinstance(said, bool):
+            del given[first]
+        else:
+            one_line = isinstance(said, Sequence | Set) and all(isinstance(each, str | int) for each in said)
+            said = " ".join(map(str, said)) if one_line else ""
+    details = {
+        name: plain(each) for name, each in given.items() if not _is_empty(each) and not callable(each)
+    }
+    length = len(json.dumps(details))
+    return said, details if length <= LARGEST_DETAILS else f"[{length} bytes]"
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value is False or (isinstance(value, Sequence | Set | Mapping) and not value)
+
+
+def _what(error: Exception) -> dict[str, object]:
+    """Our own errors say what they mean; the text of others may contain what a client sent."""
+    what: dict[str, object] = {"error": type(error).__name__}
+    if isinstance(error, MainspringError):
+        what["message"] = str(error)[:LONGEST_MESSAGE]
+    elif isinstance(code := getattr(error, "code", None), str):
+        what["code"] = code
+    return what
+
+
+def _clean(text: str) -> str:
+    """One line that every database takes."""
+    text = _encodable(text[:LONGEST])
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def _encodable(text: str) -> str:
+    """Without lone surrogates, which no client can read."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class _Copy:
@@ -457,46 +497,3 @@ class _Copy:
                 return listed if len(value) <= MOST_ITEMS else [*listed, f"[{len(value)} in all]"]
             case _:
                 return f"[{type(value).__name__}]"
-
-
-def _asked(given: dict[str, Any], about: Callable[..., object] | None) -> tuple[object, object]:
-    if about is not None:
-        said = about(**given)
-    else:
-        first = next(iter(given), "")
-        said = given.get(first, "")
-        if isinstance(said, str | int) and not isinstance(said, bool):
-            del given[first]
-        else:
-            one_line = isinstance(said, Sequence | Set) and all(isinstance(each, str | int) for each in said)
-            said = " ".join(map(str, said)) if one_line else ""
-    details = {
-        name: plain(each) for name, each in given.items() if not _is_empty(each) and not callable(each)
-    }
-    length = len(json.dumps(details))
-    return said, details if length <= LARGEST_DETAILS else f"[{length} bytes]"
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or value is False or (isinstance(value, Sequence | Set | Mapping) and not value)
-
-
-def _what(error: Exception) -> dict[str, object]:
-    """Our own errors say what they mean; the text of others may contain what a client sent."""
-    what: dict[str, object] = {"error": type(error).__name__}
-    if isinstance(error, MainspringError):
-        what["message"] = str(error)[:LONGEST_MESSAGE]
-    elif isinstance(code := getattr(error, "code", None), str):
-        what["code"] = code
-    return what
-
-
-def _encodable(text: str) -> str:
-    """Without lone surrogates, which no client can read."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _clean(text: str) -> str:
-    """One line that every database takes."""
-    text = _encodable(text[:LONGEST])
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -32,7 +32,6 @@ MOST_BESIDE = 32
 """Fields of an object in which one may say what another is."""
 DETAILS = 8 * 1024
 """Bytes of JSON that an entry in the audit log may have."""
-
 # fmt: off
 _WORDS = frozenset({
     "password", "passwords", "passwd", "pwd", "passphrase", "secret", "secrets", "token", "tokens",
@@ -57,7 +56,6 @@ _ABOUT = frozenset({
 # fmt: on
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
 # Repeats are bounded, and of a class that the sign after them does not belong to: nothing to go back over.
 _SCHEME = re.compile(r"\b(Bearer|Basic)((?:[ \t+]|%20){1,4})[A-Za-z0-9._~+/=%-]{6,4096}", re.IGNORECASE)
 # A password may hold slashes that nobody escaped; what begins like a port and a path is none. A text that was
@@ -68,8 +66,6 @@ _USERINFO = re.compile(
 _OURS = re.compile(r"\bms_[A-Za-z0-9_-]{16,128}")
 _JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{8,2048}\.[A-Za-z0-9_-]{2,4096}(?:\.[A-Za-z0-9_-]{0,1024})?")
 _PEM = re.compile(r"-----BEGIN ([A-Z ]{0,40}PRIVATE KEY)-----[^-]{0,16384}(?:-----END \1-----)?")
-
-
 NAMES = frozenset((
     *("name", "names", "task", "queue", "schedule", "workflow", "step", "undoes", "source", "target"),
     *("queues", "tasks", "parents", "overdue", "schedules"),
@@ -217,77 +213,6 @@ def redaction(names: tuple[str, ...]) -> Redaction:
     return Redaction(names)
 
 
-class _Walk:
-    """One value, with as many nodes as may be shown."""
-
-    def __init__(self, redaction: Redaction) -> None:
-        self._redaction, self._left = redaction, MOST_NODES
-
-    def copy(self, value: object, depth: int) -> object:
-        self._left -= 1
-        if self._left < 0 or depth > DEEPEST:
-            return CUT
-        if isinstance(value, str):
-            return self._redaction.text(value)
-        if isinstance(value, Mapping):
-            return self._object(value, depth)
-        if isinstance(value, list | tuple):
-            return self._list(value, depth)
-        if isinstance(value, set | frozenset):
-            return [self.copy(item, depth + 1) for item in self._bounded(value)]
-        if isinstance(value, bytes | bytearray):
-            return f"[{len(value)} bytes]"
-        return value
-
-    def _object(self, value: Mapping[object, object], depth: int) -> dict[str, object]:
-        shown: dict[str, object] = {}
-        label = self._label(value)
-        often: dict[str, int] = {}
-        for key in self._bounded(value):
-            name, item = str(key), value[key]
-            called = label if label and squeeze(name[:LONGEST_KEY]) in VALUES else name
-            hide = self._redaction.is_secret(called) and not _harmless(called, item)
-            put = self._redaction.key(name)
-            if put in shown:  # two keys may look alike now
-                often[put] = often.get(put, 1) + 1
-                put = f"{put} ({often[put]})"
-            shown[put] = HIDDEN if hide else self.copy(item, depth + 1)
-        return shown
-
-    def _label(self, value: Mapping[object, object]) -> str:
-        """{"name": "DB_PASSWORD", "value": …}: the name of the secret that stands beside its value."""
-        if len(value) > MOST_BESIDE:
-            return ""
-        named = (item for key, item in value.items() if squeeze(str(key)[:LONGEST_KEY]) in LABELS)
-        return next((str(item) for item in named if self._redaction.names_secret(item)), "")
-
-    def _list(self, value: Sequence[object], depth: int) -> list[object]:
-        """A list; of a header as a pair, and of the argument behind --password, only the name."""
-        names = self._redaction.names_secret
-        pair = len(value) == 2 and names(value[0])
-        shown: list[object] = []
-        before: object = None
-        for item in self._bounded(value):
-            argument = isinstance(before, str) and before.startswith("--") and names(before)
-            hide = bool(shown) and (pair or argument) and not _harmless(str(before), item)
-            shown.append(HIDDEN if hide else self.copy(item, depth + 1))
-            before = item
-        return shown
-
-    def _bounded(self, value: Iterable[object]) -> Iterable[object]:
-        for item in value:
-            if self._left < 0:
-                return
-            yield item
-
-
-def _harmless(name: str, value: object) -> bool:
-    """Nothing, a switch, or a count: max_tokens=4000 is no secret."""
-    if value is None or isinstance(value, bool):
-        return True
-    return isinstance(value, int | float) and name.lower().endswith("tokens")
-
-
 class Spelled:
     """The values in texts that follow the names of secrets."""
 
@@ -370,6 +295,106 @@ def squeeze(name: str) -> str:
     return _NOT_IN_NAMES.sub("", name.lower())
 
 
+def restored(wanted: object, had: object, shown: object = None) -> object:
+    """What was hidden when it was shown, whole or a part of a text, and came back so, is what it was."""
+    if wanted == HIDDEN or (isinstance(wanted, str) and wanted == shown):
+        return had
+    if isinstance(wanted, dict):
+        before = had if isinstance(had, dict) else {}
+        seen = shown if isinstance(shown, dict) else {}
+        return {key: restored(value, before.get(key, value), seen.get(key)) for key, value in wanted.items()}
+    if isinstance(wanted, list):
+        old = had if isinstance(had, list) else []
+        seen_there = shown if isinstance(shown, list) and len(shown) == len(old) else []
+        return [
+            restored(value, old[at], seen_there[at] if at < len(seen_there) else None)
+            if at < len(old)
+            else value
+            for at, value in enumerate(wanted)
+        ]
+    return wanted
+
+
+class _Walk:
+    """One value, with as many nodes as may be shown."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction, self._left = redaction, MOST_NODES
+
+    def copy(self, value: object, depth: int) -> object:
+        self._left -= 1
+        if self._left < 0 or depth > DEEPEST:
+            return CUT
+        if isinstance(value, str):
+            return self._redaction.text(value)
+        if isinstance(value, Mapping):
+            return self._object(value, depth)
+        if isinstance(value, list | tuple):
+            return self._list(value, depth)
+        if isinstance(value, set | frozenset):
+            return [self.copy(item, depth + 1) for item in self._bounded(value)]
+        if isinstance(value, bytes | bytearray):
+            return f"[{len(value)} bytes]"
+        return value
+
+    def _object(self, value: Mapping[object, object], depth: int) -> dict[str, object]:
+        shown: dict[str, object] = {}
+        label = self._label(value)
+        often: dict[str, int] = {}
+        for key in self._bounded(value):
+            name, item = str(key), value[key]
+            called = label if label and squeeze(name[:LONGEST_KEY]) in VALUES else name
+            hide = self._redaction.is_secret(called) and not _harmless(called, item)
+            put = self._redaction.key(name)
+            if put in shown:  # two keys may look alike now
+                often[put] = often.get(put, 1) + 1
+                put = f"{put} ({often[put]})"
+            shown[put] = HIDDEN if hide else self.copy(item, depth + 1)
+        return shown
+
+    def _label(self, value: Mapping[object, object]) -> str:
+        """{"name": "DB_PASSWORD", "value": …}: the name of the secret that stands beside its value."""
+        if len(value) > MOST_BESIDE:
+            return ""
+        named = (item for key, item in value.items() if squeeze(str(key)[:LONGEST_KEY]) in LABELS)
+        return next((str(item) for item in named if self._redaction.names_secret(item)), "")
+
+    def _list(self, value: Sequence[object], depth: int) -> list[object]:
+        """A list; of a header as a pair, and of the argument behind --password, only the name."""
+        names = self._redaction.names_secret
+        pair = len(value) == 2 and names(value[0])
+        shown: list[object] = []
+        before: object = None
+        for item in self._bounded(value):
+            argument = isinstance(before, str) and before.startswith("--") and names(before)
+            hide = bool(shown) and (pair or argument) and not _harmless(str(before), item)
+            shown.append(HIDDEN if hide else self.copy(item, depth + 1))
+            before = item
+        return shown
+
+    def _bounded(self, value: Iterable[object]) -> Iterable[object]:
+        for item in value:
+            if self._left < 0:
+                return
+            yield item
+
+
+def _harmless(name: str, value: object) -> bool:
+    """Nothing, a switch, or a count: max_tokens=4000 is no secret."""
+    if value is None or isinstance(value, bool):
+        return True
+    return isinstance(value, int | float) and name.lower().endswith("tokens")
+
+
+def _hidden(name: str, said: str) -> str:
+    """What stands in a text in place of a secret's value. Quotes stay, so that JSON stays JSON."""
+    bare = said.strip("\\\"'")
+    if bare == HIDDEN or bare in _NOTHING or (bare.isdigit() and name.lower().endswith("tokens")):
+        return said
+    quote = said[: len(said) - len(said.lstrip("\\\"'"))]
+    return f"{quote}{HIDDEN}{quote}" if quote and said.endswith(quote) and len(said) > len(quote) else HIDDEN
+
+
 def _are_together(text: str, begin: int, end: int) -> bool:
     """Whether two places, the first of which is known, are in one object."""
     return begin > -1 and end - begin < NEAR and _ANOTHER_OBJECT.search(text, begin, end) is None
@@ -394,23 +419,6 @@ def _end_of_value(text: str, at: int, name: str) -> int:
         # Of any scheme: one more word, or parameters up to the end of the line.
         return _end_of_header(text, at) if _has_parameters(text, at, second.end()) else second.end()
     return _end_of_header(text, at) if _PARAMETER.match(text, at) and scheme else end
-
-
-def _in_cookie(text: str, at: int, end: int) -> bool:
-    return "=" in text[at:end] or text.startswith(";", end)
-
-
-def _has_parameters(text: str, at: int, end: int) -> bool:
-    return _PARAMETER.search(text, at, end) is not None
-
-
-def _end_of_header(text: str, at: int) -> int:
-    """The end of the line, or of the quotes around it. What follows = in quotes is inside."""
-    while stop := _STOPS.search(text, at):
-        if stop[2] is None or not text.startswith("=", stop.start() - 1):
-            return stop.start()
-        at = _end_of_quoted(text, stop.start())
-    return len(text)
 
 
 def _end_of_quoted(text: str, at: int) -> int:
@@ -467,30 +475,18 @@ def _is_inside(first: str, indented: int, indent: int) -> bool:
     return first in "\"'[({])}" or (indented > indent and first not in "^~")
 
 
-def _hidden(name: str, said: str) -> str:
-    """What stands in a text in place of a secret's value. Quotes stay, so that JSON stays JSON."""
-    bare = said.strip("\\\"'")
-    if bare == HIDDEN or bare in _NOTHING or (bare.isdigit() and name.lower().endswith("tokens")):
-        return said
-    quote = said[: len(said) - len(said.lstrip("\\\"'"))]
-    return f"{quote}{HIDDEN}{quote}" if quote and said.endswith(quote) and len(said) > len(quote) else HIDDEN
+def _end_of_header(text: str, at: int) -> int:
+    """The end of the line, or of the quotes around it. What follows = in quotes is inside."""
+    while stop := _STOPS.search(text, at):
+        if stop[2] is None or not text.startswith("=", stop.start() - 1):
+            return stop.start()
+        at = _end_of_quoted(text, stop.start())
+    return len(text)
 
 
-def restored(wanted: object, had: object, shown: object = None) -> object:
-    """What was hidden when it was shown, whole or a part of a text, and came back so, is what it was."""
-    if wanted == HIDDEN or (isinstance(wanted, str) and wanted == shown):
-        return had
-    if isinstance(wanted, dict):
-        before = had if isinstance(had, dict) else {}
-        seen = shown if isinstance(shown, dict) else {}
-        return {key: restored(value, before.get(key, value), seen.get(key)) for key, value in wanted.items()}
-    if isinstance(wanted, list):
-        old = had if isinstance(had, list) else []
-        seen_there = shown if isinstance(shown, list) and len(shown) == len(old) else []
-        return [
-            restored(value, old[at], seen_there[at] if at < len(seen_there) else None)
-            if at < len(old)
-            else value
-            for at, value in enumerate(wanted)
-        ]
-    return wanted
+def _in_cookie(text: str, at: int, end: int) -> bool:
+    return "=" in text[at:end] or text.startswith(";", end)
+
+
+def _has_parameters(text: str, at: int, end: int) -> bool:
+    return _PARAMETER.search(text, at, end) is not None

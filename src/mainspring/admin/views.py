@@ -31,18 +31,6 @@ def to_json(answer: object) -> Any:
     return _spelled(msgspec.to_builtins(answer, builtin_types=(datetime,), str_keys=True))
 
 
-def _spelled(value: object) -> object:
-    match value:
-        case datetime():
-            return iso(value)
-        case dict():
-            return {name: _spelled(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_spelled(each) for each in value]
-        case _:
-            return value
-
-
 class HandleView(Value, frozen=True, kw_only=True):
     """What an enqueue answers."""
 
@@ -380,6 +368,18 @@ def iso(moment: datetime | None) -> str | None:
 def process_id(value: int | None) -> str | None:
     """In hexadecimal, as the log writes it: the number is too long for JSON readers with doubles."""
     return None if value is None else f"{value:x}"
+
+
+def _spelled(value: object) -> object:
+    match value:
+        case datetime():
+            return iso(value)
+        case dict():
+            return {name: _spelled(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_spelled(each) for each in value]
+        case _:
+            return value
 
 
 def _result(result: bytes | None) -> dict[str, Any]:

@@ -30,6 +30,40 @@ FAILURES = (Counted.FAILED, Counted.DEAD, Counted.CRASHED)
 RUNS = (Counted.SUCCEEDED, *FAILURES, Counted.SNOOZED, Counted.DISCARDED, Counted.RELEASED, Counted.STARTED)
 
 
+class StatView(Value, frozen=True, kw_only=True):
+    """One sum; how long jobs waited and took is in seconds."""
+
+    at: datetime
+    key: str | UnsetType = UNSET
+    runs: int
+    succeeded: int
+    failed: int
+    died: int
+    wait_p50: float | None
+    wait_p95: float | None
+    wait_p99: float | None
+    took_p50: float | None
+    took_p95: float | None
+    took_p99: float | None
+
+    @classmethod
+    def of(cls, stat: Stat) -> Self:
+        """Of a sum; `key` is the task or the queue of which it is."""
+        return cls(
+            at=stat.at,
+            key=stat.key or UNSET,
+            runs=stat.count(*RUNS),
+            succeeded=stat.count(Counted.SUCCEEDED),
+            failed=stat.count(*FAILURES),
+            died=stat.count(Counted.DIED),
+            **{f"wait_{name}": quantile(stat.waits, part) for name, part in PARTS.items()},
+            **{f"took_{name}": quantile(stat.tooks, part) for name, part in PARTS.items()},
+        )
+
+
+COLUMNS = tuple(each for each in StatView.__struct_fields__ if each not in ("at", "key"))
+
+
 class Series(Value, frozen=True, kw_only=True):
     """One point for each step, those in which nothing happened too."""
 
@@ -112,76 +146,6 @@ class Stats:
         return StatFilter(since=start, until=end, step=step, span=span, task=task, queue=queue)
 
 
-def _span(since: datetime, until: datetime, now: datetime, step: timedelta | None) -> int:
-    """The shortest rows that are still kept and are not too many; longer ones if the step is as long."""
-    fitting = [
-        span for span in SPANS if now - since <= KEPT[span] and (until - since) / (span * MINUTE) <= MOST_ROWS
-    ]
-    fitting = fitting or [SPANS[-1]]
-    within = [span for span in fitting if step is not None and span * MINUTE <= step]
-    return within[-1] if within else fitting[0]
-
-
-def _step(length: timedelta) -> timedelta:
-    return next((step for step in STEPS if length / step <= USUAL_POINTS), STEPS[-1])
-
-
-def _replace(
-    which: StatFilter, *, step: timedelta | None = None, by: By | None = None, fleet: bool = False
-) -> StatFilter:
-    return StatFilter(
-        since=which.since,
-        until=which.until,
-        step=step or which.step,
-        span=which.span,
-        task=which.task,
-        queue=which.queue,
-        by=by,
-        fleet=fleet,
-    )
-
-
-def _filled(found: Sequence[Stat], which: StatFilter) -> tuple[Stat, ...]:
-    known = {each.at: each for each in found}
-    nothing = (0,) * BUCKETS
-    points, at = [], which.since
-    while at < which.until:
-        points.append(known.get(at) or Stat(at=at, counts=(0,) * PLACES, waits=nothing, tooks=nothing))
-        at += which.step
-    return tuple(points)
-
-
-class StatView(Value, frozen=True, kw_only=True):
-    """One sum; how long jobs waited and took is in seconds."""
-
-    at: datetime
-    key: str | UnsetType = UNSET
-    runs: int
-    succeeded: int
-    failed: int
-    died: int
-    wait_p50: float | None
-    wait_p95: float | None
-    wait_p99: float | None
-    took_p50: float | None
-    took_p95: float | None
-    took_p99: float | None
-
-    @classmethod
-    def of(cls, stat: Stat) -> Self:
-        """Of a sum; `key` is the task or the queue of which it is."""
-        return cls(
-            at=stat.at,
-            key=stat.key or UNSET,
-            runs=stat.count(*RUNS),
-            succeeded=stat.count(Counted.SUCCEEDED),
-            failed=stat.count(*FAILURES),
-            died=stat.count(Counted.DIED),
-            **{f"wait_{name}": quantile(stat.waits, part) for name, part in PARTS.items()},
-            **{f"took_{name}": quantile(stat.tooks, part) for name, part in PARTS.items()},
-        )
-
-
 class SeriesView(Value, frozen=True, kw_only=True):
     """What happened over time in columns, as charts want it: one place for each step."""
 
@@ -229,7 +193,43 @@ class SeriesView(Value, frozen=True, kw_only=True):
         )
 
 
-COLUMNS = tuple(each for each in StatView.__struct_fields__ if each not in ("at", "key"))
+def _replace(
+    which: StatFilter, *, step: timedelta | None = None, by: By | None = None, fleet: bool = False
+) -> StatFilter:
+    return StatFilter(
+        since=which.since,
+        until=which.until,
+        step=step or which.step,
+        span=which.span,
+        task=which.task,
+        queue=which.queue,
+        by=by,
+        fleet=fleet,
+    )
+
+
+def _filled(found: Sequence[Stat], which: StatFilter) -> tuple[Stat, ...]:
+    known = {each.at: each for each in found}
+    nothing = (0,) * BUCKETS
+    points, at = [], which.since
+    while at < which.until:
+        points.append(known.get(at) or Stat(at=at, counts=(0,) * PLACES, waits=nothing, tooks=nothing))
+        at += which.step
+    return tuple(points)
+
+
+def _span(since: datetime, until: datetime, now: datetime, step: timedelta | None) -> int:
+    """The shortest rows that are still kept and are not too many; longer ones if the step is as long."""
+    fitting = [
+        span for span in SPANS if now - since <= KEPT[span] and (until - since) / (span * MINUTE) <= MOST_ROWS
+    ]
+    fitting = fitting or [SPANS[-1]]
+    within = [span for span in fitting if step is not None and span * MINUTE <= step]
+    return within[-1] if within else fitting[0]
+
+
+def _step(length: timedelta) -> timedelta:
+    return next((step for step in STEPS if length / step <= USUAL_POINTS), STEPS[-1])
 
 
 def _log_per_run(series: Series) -> list[float | None]:

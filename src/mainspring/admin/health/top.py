@@ -88,33 +88,6 @@ async def look(
     return (redaction or Redaction()).within(frame)
 
 
-async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:
-    """Runs that failed lately, and dead letters, however long ago they died, where those are too few."""
-    runs = await store.runs.failed(among=AMONG, limit=rows)
-    told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
-    letters = [each for each in await store.dead_letters.find(DeadFilter(limit=rows)) if each.id not in told]
-    found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]
-    states = (
-        await store.jobs.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
-    )
-    return tuple(Failing(run=each, now=states.get(each.job_id)) for each in found)
-
-
-def _last_run(letter: DeadJob) -> FailedRun:
-    last = letter.errors[-1] if letter.errors else None
-    return FailedRun(
-        job_id=letter.id,
-        fence=letter.fence,
-        task=letter.task,
-        queue=letter.queue,
-        attempt=max(letter.failures, 1),
-        verdict=Verdict.DEAD,
-        finished_at=letter.died_at,
-        error="" if last is None else last.type,
-        message=letter.reason if last is None else last.message,
-    )
-
-
 def worker_name(frame: Frame, job: RunningJob) -> str:
     """What people call the process that holds it."""
     return frame.names.get(job.worker_id) or f"{job.worker_id:x}"
@@ -210,3 +183,30 @@ class FrameView(Value, frozen=True, kw_only=True):
             coming=frame.coming,
             failures=tuple(FailingView.of(each) for each in frame.failures),
         )
+
+
+async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:
+    """Runs that failed lately, and dead letters, however long ago they died, where those are too few."""
+    runs = await store.runs.failed(among=AMONG, limit=rows)
+    told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
+    letters = [each for each in await store.dead_letters.find(DeadFilter(limit=rows)) if each.id not in told]
+    found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]
+    states = (
+        await store.jobs.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
+    )
+    return tuple(Failing(run=each, now=states.get(each.job_id)) for each in found)
+
+
+def _last_run(letter: DeadJob) -> FailedRun:
+    last = letter.errors[-1] if letter.errors else None
+    return FailedRun(
+        job_id=letter.id,
+        fence=letter.fence,
+        task=letter.task,
+        queue=letter.queue,
+        attempt=max(letter.failures, 1),
+        verdict=Verdict.DEAD,
+        finished_at=letter.died_at,
+        error="" if last is None else last.type,
+        message=letter.reason if last is None else last.message,
+    )

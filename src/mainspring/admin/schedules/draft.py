@@ -119,93 +119,6 @@ class Draft:
         }
 
 
-def draft_view(draft: Draft) -> dict[str, Any]:
-    """Its facts, for JSON."""
-    return {name: _plain(value) for name, value in draft.facts().items()}
-
-
-def changes(before: Draft, after: Draft) -> tuple[Difference, ...]:
-    """The options that are not the same."""
-    old, new = before.facts(), after.facts()
-    return tuple(
-        Difference(field=name, was=_plain(old.get(name)), now=_plain(new.get(name)))
-        for name in dict.fromkeys((*new, *old))
-        if old.get(name) != new.get(name)
-    )
-
-
-def _plain(value: object) -> object:
-    match value:
-        case datetime():
-            return value.isoformat() if value.tzinfo is None else iso(value.astimezone(UTC))
-        case timedelta():
-            return format_duration(value)
-        case Enum():
-            return value.value
-        case Calendar():
-            return f"{value.name}, version {value.version}"
-        case tuple():
-            return [_plain(each) for each in value]
-        case _:
-            return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """A schedule as it now stands, or would if it were no dry run."""
-
-    name: str
-    created: bool
-    dry_run: bool
-    draft: Draft
-    version: int
-    fires: tuple[UpcomingSlot, ...]
-    differences: tuple[Difference, ...] = ()
-    """Of a change: what is not as it was. None means that nothing was written."""
-    paused: bool = False
-
-    @property
-    def effect(self) -> str:
-        """In one word."""
-        return "created" if self.created else "changed" if self.differences else "none"
-
-
-def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
-    """Its next slots, in UTC and in its own zone, with what is odd about them."""
-    return tuple(
-        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
-        for fire in upcoming_slots(draft.trigger, now, FIRES_SHOWN, draft.tz())
-    )
-
-
-class WrittenView(Value, frozen=True, kw_only=True):
-    """A schedule as it now stands, as programs read it."""
-
-    name: str
-    effect: str
-    dry_run: bool
-    version: int
-    paused: bool
-    differences: tuple[Difference, ...]
-    schedule: dict[str, Any]
-    """By the names of the options."""
-    fires: tuple[FireView, ...]
-
-    @classmethod
-    def of(cls, format_duration: Written) -> Self:
-        """Of a schedule that was made or changed."""
-        return cls(
-            name=format_duration.name,
-            effect=format_duration.effect,
-            dry_run=format_duration.dry_run,
-            version=format_duration.version,
-            paused=format_duration.paused,
-            differences=format_duration.differences,
-            schedule=draft_view(format_duration.draft),
-            fires=tuple(FireView.of(each) for each in format_duration.fires),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callee:
     """A task's name and defaults. Without a check nobody here knows what it may be called with."""
@@ -263,6 +176,26 @@ class Wishes:
     call: GivenOptions
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A schedule as it now stands, or would if it were no dry run."""
+
+    name: str
+    created: bool
+    dry_run: bool
+    draft: Draft
+    version: int
+    fires: tuple[UpcomingSlot, ...]
+    differences: tuple[Difference, ...] = ()
+    """Of a change: what is not as it was. None means that nothing was written."""
+    paused: bool = False
+
+    @property
+    def effect(self) -> str:
+        """In one word."""
+        return "created" if self.created else "changed" if self.differences else "none"
+
+
 def read(given: Mapping[str, object]) -> Wishes:
     """Sort the options and read those that are text. None stands for an option's default."""
     for name in given:
@@ -277,8 +210,55 @@ def read(given: Mapping[str, object]) -> Wishes:
     )
 
 
-def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
-    return {name: given[name] for name in names if name in given}
+def changes(before: Draft, after: Draft) -> tuple[Difference, ...]:
+    """The options that are not the same."""
+    old, new = before.facts(), after.facts()
+    return tuple(
+        Difference(field=name, was=_plain(old.get(name)), now=_plain(new.get(name)))
+        for name in dict.fromkeys((*new, *old))
+        if old.get(name) != new.get(name)
+    )
+
+
+def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
+    """Its next slots, in UTC and in its own zone, with what is odd about them."""
+    return tuple(
+        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
+        for fire in upcoming_slots(draft.trigger, now, FIRES_SHOWN, draft.tz())
+    )
+
+
+def draft_view(draft: Draft) -> dict[str, Any]:
+    """Its facts, for JSON."""
+    return {name: _plain(value) for name, value in draft.facts().items()}
+
+
+class WrittenView(Value, frozen=True, kw_only=True):
+    """A schedule as it now stands, as programs read it."""
+
+    name: str
+    effect: str
+    dry_run: bool
+    version: int
+    paused: bool
+    differences: tuple[Difference, ...]
+    schedule: dict[str, Any]
+    """By the names of the options."""
+    fires: tuple[FireView, ...]
+
+    @classmethod
+    def of(cls, written: Written) -> Self:
+        """Of a schedule that was made or changed."""
+        return cls(
+            name=written.name,
+            effect=written.effect,
+            dry_run=written.dry_run,
+            version=written.version,
+            paused=written.paused,
+            differences=written.differences,
+            schedule=draft_view(written.draft),
+            fires=tuple(FireView.of(each) for each in written.fires),
+        )
 
 
 def _moment(value: object, field: str) -> object:
@@ -320,3 +300,23 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "args": _array,
     "kwargs": _object,
 }
+
+
+def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
+    return {name: given[name] for name in names if name in given}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime():
+            return value.isoformat() if value.tzinfo is None else iso(value.astimezone(UTC))
+        case timedelta():
+            return format_duration(value)
+        case Enum():
+            return value.value
+        case Calendar():
+            return f"{value.name}, version {value.version}"
+        case tuple():
+            return [_plain(each) for each in value]
+        case _:
+            return value

@@ -99,8 +99,12 @@ def field_of(error: InvalidArgument, form: Mapping[str, str]) -> str:
     return "kwargs" if "." in error.field and form.get("kwargs") else ""
 
 
-def _text(text: str, name: str) -> object:
-    return text or None
+def _moment(value: datetime | None) -> str:
+    return "" if value is None else value.isoformat()
+
+
+def _length(value: timedelta | None) -> str:
+    return "" if value is None else format_duration(value)
 
 
 def _whole(text: str, name: str) -> object:
@@ -122,14 +126,6 @@ def _json(text: str, name: str) -> object:
         raise InvalidArgument(name, text, f"JSON ({error})") from None
 
 
-def _length(value: timedelta | None) -> str:
-    return "" if value is None else format_duration(value)
-
-
-def _moment(value: datetime | None) -> str:
-    return "" if value is None else value.isoformat()
-
-
 _READERS: dict[str, Callable[[str, str], object]] = {
     "at": _lines,
     "allow": _whole,
@@ -139,3 +135,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "args": _json,
     "kwargs": _json,
 }
+
+
+def _text(text: str, name: str) -> object:
+    return text or None

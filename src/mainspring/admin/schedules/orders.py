@@ -428,124 +428,6 @@ class Schedules(Noun):
     apply = blocking(aapply)
 
 
-def _how_many(deleted: DeletedSlots, trigger: Trigger | None) -> tuple[int, bool]:
-    """The slots of some rows, and whether there may be more."""
-    if deleted.since is None or deleted.slot_at is None:
-        return deleted.rows, False
-    if trigger is None:
-        return 2 * deleted.rows, True
-    stands = period(trigger, deleted.slot_at, since=deleted.since)
-    return deleted.rows * (stands.missed + 1), stands.at_least
-
-
-async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
-    wanted = list(dict.fromkeys(looked_for(each, "name") for each in names))
-    found = await store.schedules.some(wanted)
-    for name in wanted:
-        if name not in found:
-            raise NotFound("schedule", name)
-    return {name: found[name] for name in wanted}
-
-
-async def _drafted(store: Store, registry: Registry | None, name: str, wishes: Wishes) -> Draft:
-    task = Callee.named(wishes.call.get("task"), registry)
-    given = {each: value for each, value in wishes.policies.items() if value is not None}
-    trigger = changed_when(TriggerOptions(), await _with_calendar(store, wishes.when)).trigger(name)
-    policies = PolicyOptions(**given).policies(name)
-    task = _fitted(task, trigger, policies)
-    return Draft(
-        name=name,
-        task=task.name,
-        trigger=trigger,
-        policies=policies,
-        payload=task.payload(wishes.call.get("args") or [], wishes.call.get("kwargs") or {}),
-        **_place(task, dict.fromkeys(_PLACE) | dict(wishes.call)),
-    )
-
-
-async def _changed(store: Store, registry: Registry | None, before: Draft, wishes: Wishes) -> Draft:
-    after = replace(before, policies=changed_policies(before.name, before.policies, wishes.policies))
-    if wishes.when:
-        when = changed_when(options_of(before.trigger), await _with_calendar(store, wishes.when))
-        after = replace(after, trigger=when.trigger(before.name))
-    if not wishes.call:
-        return after
-    if not any(each in wishes.call for each in _CALL):
-        # Its code is asked for only where somebody wants a default of it.
-        known = None if None not in wishes.call.values() else registry
-        task = _fitted(Callee.named(before.task, known), after.trigger, after.policies)
-        return replace(after, **_place(task, wishes.call))
-    called = Callee.named(wishes.call.get("task", before.task), registry)
-    task = _fitted(called, after.trigger, after.policies)
-    return replace(
-        after,
-        task=task.name,
-        payload=_payload(task, before.payload, wishes.call),
-        **_place(task, wishes.call),
-    )
-
-
-def _limit_keys(registry: Registry | None, draft: Draft) -> tuple[LimitKey, ...] | None:
-    """The limits its jobs must pass, where the task is known; else those on record stay."""
-    if registry is None or draft.task not in registry.tasks:
-        return None
-    return registry.tasks[draft.task].limit_keys(draft.queue, *payload.decode(draft.payload))
-
-
-async def _with_calendar(store: Store, said: GivenOptions) -> GivenOptions:
-    name = said.get("calendar")
-    return said if name is None else {**said, "calendar": await _newest_calendar(store, name)}
-
-
-async def _newest_calendar(store: Store, name: object) -> Calendar:
-    stored = await store.calendars.all()
-    versions = [each for each in stored if each.name == name]
-    if not versions:
-        known = ", ".join(sorted({each.name for each in stored}))
-        expected = f"a calendar on record ({known})" if known else "none, for no calendar is on record"
-        raise InvalidArgument("calendar", name, expected)
-    return decode_calendar(max(versions, key=lambda each: each.version).definition)
-
-
-def _payload(task: Callee, stored: bytes, said: GivenOptions) -> bytes:
-    args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
-    return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
-
-
-def _fitted(task: Callee, trigger: Trigger, policies: Policies) -> Callee:
-    attempts = attempts_of_slots(task.attempts, task.retry, trigger, policies.overlap)
-    return replace(task, attempts=attempts)
-
-
-def _place(task: Callee, said: GivenOptions) -> dict[str, Any]:
-    return {each: task.option(each, said[each]) for each in _PLACE if each in said}
-
-
-def _taken(name: str) -> InvalidArgument:
-    return InvalidArgument(
-        "schedule.name", name, "a name no other schedule has; edit changes one that is there"
-    )
-
-
-def _answers(
-    found: dict[str, Schedule],
-    changed: Sequence[str],
-    effect: ScheduleEffect,
-    already: Callable[[Schedule], str],
-) -> list[ScheduleDone]:
-    return [
-        ScheduleDone(name=name, effect=effect, schedule=schedule)
-        if name in changed
-        else ScheduleDone(name=name, effect=ScheduleEffect.NONE, schedule=schedule, why=already(schedule))
-        for name, schedule in found.items()
-    ]
-
-
-def _paused_already(schedule: Schedule) -> str:
-    # Read before the order was given: somebody may have paused it in between.
-    return f"is paused already, by {schedule.paused_by}" if schedule.paused_by else "is paused already"
-
-
 def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:
     """The next instants a trigger names, fewer when it ends; None when it could not be read."""
     if trigger is None:
@@ -570,3 +452,121 @@ class ScheduleDoneView(Value, frozen=True, kw_only=True):
     def of(cls, done: ScheduleDone) -> Self:
         """Of an answer, without the schedule as it was before."""
         return cls(name=done.name, effect=done.effect, why=done.why)
+
+
+def _taken(name: str) -> InvalidArgument:
+    return InvalidArgument(
+        "schedule.name", name, "a name no other schedule has; edit changes one that is there"
+    )
+
+
+async def _drafted(store: Store, registry: Registry | None, name: str, wishes: Wishes) -> Draft:
+    task = Callee.named(wishes.call.get("task"), registry)
+    given = {each: value for each, value in wishes.policies.items() if value is not None}
+    trigger = changed_when(TriggerOptions(), await _with_calendar(store, wishes.when)).trigger(name)
+    policies = PolicyOptions(**given).policies(name)
+    task = _fitted(task, trigger, policies)
+    return Draft(
+        name=name,
+        task=task.name,
+        trigger=trigger,
+        policies=policies,
+        payload=task.payload(wishes.call.get("args") or [], wishes.call.get("kwargs") or {}),
+        **_place(task, dict.fromkeys(_PLACE) | dict(wishes.call)),
+    )
+
+
+async def _with_calendar(store: Store, said: GivenOptions) -> GivenOptions:
+    name = said.get("calendar")
+    return said if name is None else {**said, "calendar": await _newest_calendar(store, name)}
+
+
+async def _newest_calendar(store: Store, name: object) -> Calendar:
+    stored = await store.calendars.all()
+    versions = [each for each in stored if each.name == name]
+    if not versions:
+        known = ", ".join(sorted({each.name for each in stored}))
+        expected = f"a calendar on record ({known})" if known else "none, for no calendar is on record"
+        raise InvalidArgument("calendar", name, expected)
+    return decode_calendar(max(versions, key=lambda each: each.version).definition)
+
+
+def _fitted(task: Callee, trigger: Trigger, policies: Policies) -> Callee:
+    attempts = attempts_of_slots(task.attempts, task.retry, trigger, policies.overlap)
+    return replace(task, attempts=attempts)
+
+
+def _place(task: Callee, said: GivenOptions) -> dict[str, Any]:
+    return {each: task.option(each, said[each]) for each in _PLACE if each in said}
+
+
+async def _changed(store: Store, registry: Registry | None, before: Draft, wishes: Wishes) -> Draft:
+    after = replace(before, policies=changed_policies(before.name, before.policies, wishes.policies))
+    if wishes.when:
+        when = changed_when(options_of(before.trigger), await _with_calendar(store, wishes.when))
+        after = replace(after, trigger=when.trigger(before.name))
+    if not wishes.call:
+        return after
+    if not any(each in wishes.call for each in _CALL):
+        # Its code is asked for only where somebody wants a default of it.
+        known = None if None not in wishes.call.values() else registry
+        task = _fitted(Callee.named(before.task, known), after.trigger, after.policies)
+        return replace(after, **_place(task, wishes.call))
+    called = Callee.named(wishes.call.get("task", before.task), registry)
+    task = _fitted(called, after.trigger, after.policies)
+    return replace(
+        after,
+        task=task.name,
+        payload=_payload(task, before.payload, wishes.call),
+        **_place(task, wishes.call),
+    )
+
+
+def _payload(task: Callee, stored: bytes, said: GivenOptions) -> bytes:
+    args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
+    return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
+
+
+async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
+    wanted = list(dict.fromkeys(looked_for(each, "name") for each in names))
+    found = await store.schedules.some(wanted)
+    for name in wanted:
+        if name not in found:
+            raise NotFound("schedule", name)
+    return {name: found[name] for name in wanted}
+
+
+def _answers(
+    found: dict[str, Schedule],
+    changed: Sequence[str],
+    effect: ScheduleEffect,
+    already: Callable[[Schedule], str],
+) -> list[ScheduleDone]:
+    return [
+        ScheduleDone(name=name, effect=effect, schedule=schedule)
+        if name in changed
+        else ScheduleDone(name=name, effect=ScheduleEffect.NONE, schedule=schedule, why=already(schedule))
+        for name, schedule in found.items()
+    ]
+
+
+def _paused_already(schedule: Schedule) -> str:
+    # Read before the order was given: somebody may have paused it in between.
+    return f"is paused already, by {schedule.paused_by}" if schedule.paused_by else "is paused already"
+
+
+def _how_many(deleted: DeletedSlots, trigger: Trigger | None) -> tuple[int, bool]:
+    """The slots of some rows, and whether there may be more."""
+    if deleted.since is None or deleted.slot_at is None:
+        return deleted.rows, False
+    if trigger is None:
+        return 2 * deleted.rows, True
+    stands = period(trigger, deleted.slot_at, since=deleted.since)
+    return deleted.rows * (stands.missed + 1), stands.at_least
+
+
+def _limit_keys(registry: Registry | None, draft: Draft) -> tuple[LimitKey, ...] | None:
+    """The limits its jobs must pass, where the task is known; else those on record stay."""
+    if registry is None or draft.task not in registry.tasks:
+        return None
+    return registry.tasks[draft.task].limit_keys(draft.queue, *payload.decode(draft.payload))

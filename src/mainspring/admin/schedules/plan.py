@@ -65,66 +65,6 @@ def plan(
     return sorted(found, key=lambda each: each.name)
 
 
-class PlannedView(Value, frozen=True, kw_only=True):
-    """One schedule of a plan as programs read it."""
-
-    name: str
-    action: Action
-    differences: tuple[Difference, ...]
-    next_fires: tuple[datetime, ...]
-    dropped_slots: int
-
-    @classmethod
-    def of(cls, planned: Planned) -> Self:
-        """Of one schedule of a plan."""
-        return cls(
-            name=planned.name,
-            action=planned.action,
-            differences=planned.differences,
-            next_fires=planned.next_fires,
-            dropped_slots=planned.dropped,
-        )
-
-
-def dropped_sentences(found: Iterable[Planned]) -> list[str]:
-    """What deletions cost: a sentence for each schedule that had slots due; after many, one for the rest."""
-    dropped = [each for each in found if each.dropped]
-    why = "due and not yet decided when the schedule was deleted; no job was made"
-    told = [f"{each.name}: {_slots(each.dropped, each.at_least)} {why}" for each in dropped[:MOST_NAMED]]
-    if rest := dropped[MOST_NAMED:]:
-        slots = _slots(sum(each.dropped for each in rest), any(each.at_least for each in rest))
-        told.append(f"{len(rest)} other schedules: {slots} {why}")
-    return told
-
-
-def _slots(count: int, at_least: object) -> str:
-    return f"{'at least ' if at_least else ''}{count} {'slot was' if count == 1 else 'slots were'}"
-
-
-def _declared(declaration: ScheduleDeclaration, stored: Schedule | None, now: datetime) -> Planned:
-    fires = tuple(_fires(declaration, now))
-    if stored is None:
-        return Planned(name=declaration.name, action=Action.ADD, next_fires=fires)
-    found = differences(stored, _as_stored(declaration.new_schedule(now), stored))
-    action = Action.SAME if not found else Action.KEEP if stored.edited else Action.CHANGE
-    return Planned(name=declaration.name, action=action, differences=found, next_fires=fires)
-
-
-def _as_stored(new: NewSchedule, stored: Schedule) -> Schedule:
-    """The stored schedule with what code says in its place."""
-    said = {field: getattr(new, field) for field in new.__struct_fields__ if hasattr(stored, field)}
-    return msgspec.structs.replace(stored, **said)
-
-
-def _fires(declaration: ScheduleDeclaration, now: datetime) -> list[datetime]:
-    found: list[datetime] = []
-    slot = declaration.trigger.next_after(now)
-    while slot is not None and len(found) < FIRES_SHOWN:
-        found.append(slot)
-        slot = declaration.trigger.next_after(slot)
-    return found
-
-
 async def write_declared(store: Store, clock: Clock, registry: Registry) -> list[str]:
     """Write the schedules that an app declares; answer the names that were new or changed."""
     now = await store.now(at=clock.stamp())
@@ -151,3 +91,63 @@ async def write_calendars(store: Store, schedules: Iterable[ScheduleDeclaration]
             raise InvalidArgument(
                 "calendar", f"{each.name} version {each.version}", "a new version: its dates have changed"
             )
+
+
+def dropped_sentences(found: Iterable[Planned]) -> list[str]:
+    """What deletions cost: a sentence for each schedule that had slots due; after many, one for the rest."""
+    dropped = [each for each in found if each.dropped]
+    why = "due and not yet decided when the schedule was deleted; no job was made"
+    told = [f"{each.name}: {_slots(each.dropped, each.at_least)} {why}" for each in dropped[:MOST_NAMED]]
+    if rest := dropped[MOST_NAMED:]:
+        slots = _slots(sum(each.dropped for each in rest), any(each.at_least for each in rest))
+        told.append(f"{len(rest)} other schedules: {slots} {why}")
+    return told
+
+
+class PlannedView(Value, frozen=True, kw_only=True):
+    """One schedule of a plan as programs read it."""
+
+    name: str
+    action: Action
+    differences: tuple[Difference, ...]
+    next_fires: tuple[datetime, ...]
+    dropped_slots: int
+
+    @classmethod
+    def of(cls, planned: Planned) -> Self:
+        """Of one schedule of a plan."""
+        return cls(
+            name=planned.name,
+            action=planned.action,
+            differences=planned.differences,
+            next_fires=planned.next_fires,
+            dropped_slots=planned.dropped,
+        )
+
+
+def _declared(declaration: ScheduleDeclaration, stored: Schedule | None, now: datetime) -> Planned:
+    fires = tuple(_fires(declaration, now))
+    if stored is None:
+        return Planned(name=declaration.name, action=Action.ADD, next_fires=fires)
+    found = differences(stored, _as_stored(declaration.new_schedule(now), stored))
+    action = Action.SAME if not found else Action.KEEP if stored.edited else Action.CHANGE
+    return Planned(name=declaration.name, action=action, differences=found, next_fires=fires)
+
+
+def _fires(declaration: ScheduleDeclaration, now: datetime) -> list[datetime]:
+    found: list[datetime] = []
+    slot = declaration.trigger.next_after(now)
+    while slot is not None and len(found) < FIRES_SHOWN:
+        found.append(slot)
+        slot = declaration.trigger.next_after(slot)
+    return found
+
+
+def _as_stored(new: NewSchedule, stored: Schedule) -> Schedule:
+    """The stored schedule with what code says in its place."""
+    said = {field: getattr(new, field) for field in new.__struct_fields__ if hasattr(stored, field)}
+    return msgspec.structs.replace(stored, **said)
+
+
+def _slots(count: int, at_least: object) -> str:
+    return f"{'at least ' if at_least else ''}{count} {'slot was' if count == 1 else 'slots were'}"

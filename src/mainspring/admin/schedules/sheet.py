@@ -91,6 +91,34 @@ class NextFire(Value, frozen=True, kw_only=True):
     """There will be no job of it."""
 
 
+class Policy(Value, frozen=True, kw_only=True):
+    """One of them."""
+
+    name: str
+    value: str
+    sentence: str
+
+
+class Tile(Value, frozen=True, kw_only=True):
+    """One row of the ledger."""
+
+    slot_at: datetime
+    state: str
+    """Where its job stands; `skipped` when it has none, `gone` when nobody knows it any more."""
+    words: str
+    """In two or three words."""
+    sentence: str
+    disposition: str
+    reason: str | None
+    job_id: int | None
+    blocker: int | None
+    since: datetime | None
+    """It stands for the slots from here on, too."""
+    late: timedelta | None
+    note: str | None
+    decided_at: datetime
+
+
 class ScheduleSheet(Value, frozen=True, kw_only=True):
     """One schedule as it stands."""
 
@@ -115,6 +143,32 @@ class ScheduleSheet(Value, frozen=True, kw_only=True):
     """Newest first."""
     backfills: tuple[Backfill, ...]
     why: LastAndNext
+
+
+class ListedSchedule(Value, frozen=True, kw_only=True):
+    """One row of the list."""
+
+    schedule: Schedule
+    trigger: str
+    """In words."""
+    overdue: timedelta | None
+    last: Tile | None
+    """What became of its newest slot."""
+
+
+class ScheduleSummary(Value, frozen=True, kw_only=True):
+    """How many there are, and the first so many that are overdue."""
+
+    counts: ScheduleCounts
+    overdue: tuple[ListedSchedule, ...]
+
+
+class ScheduleList(Value, frozen=True, kw_only=True):
+    """One page of it."""
+
+    rows: tuple[ListedSchedule, ...]
+    next: str | None
+    partial: bool
 
 
 async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | None = None) -> ScheduleSheet:
@@ -145,6 +199,25 @@ async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | Non
         backfills=_shown(await store.backfills.all(limit=BACKFILLS, schedule=name)),
         why=await why.last_and_next(records),
     )
+
+
+async def summary(store: Store, clock: Clock) -> ScheduleSummary:
+    """How many schedules there are, and the first that are overdue."""
+    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
+    late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
+    return ScheduleSummary(
+        counts=counts, overdue=(await listed(store, clock, late)).rows if counts.overdue else ()
+    )
+
+
+async def listed(store: Store, clock: Clock, which: ScheduleFilter) -> ScheduleList:
+    """One page, by name."""
+    stamp = clock.stamp()
+    found = await store.schedules.page(replace(which, late=LATE), at=stamp)
+    jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
+    states = await store.jobs.states(jobs, at=stamp) if jobs else {}
+    now = await store.now(at=stamp)
+    return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
 
 
 def zone_of(trigger: Trigger | None) -> str:
@@ -193,20 +266,6 @@ def next_fires(
     return tuple(found)
 
 
-def _shown(backfills: Sequence[Backfill]) -> tuple[Backfill, ...]:
-    """The newest few, and whatever is under way."""
-    newest = backfills[:NEWEST_BACKFILLS]
-    return tuple(each for each in backfills if each in newest or each.state is BackfillState.ACTIVE)
-
-
-class Policy(Value, frozen=True, kw_only=True):
-    """One of them."""
-
-    name: str
-    value: str
-    sentence: str
-
-
 def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
     """All that have a say, the most asked-for first. Without a trigger, but for those of the trigger."""
     found = [
@@ -235,6 +294,39 @@ def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
             )
         )
     return (*found, *([] if trigger is None else _of_trigger(trigger)))
+
+
+def strip(slots: Sequence[Slot], states: Mapping[int, JobState]) -> tuple[Tile, ...]:
+    """A tile for each row, oldest first; rows come newest first."""
+    return tuple(_tile(slot, states) for slot in reversed(slots))
+
+
+def legend(tiles: Sequence[Tile]) -> tuple[tuple[str, int], ...]:
+    """How many there are of each state, the most frequent first."""
+    counts: dict[str, int] = {}
+    for each in tiles:
+        counts[each.state] = counts.get(each.state, 0) + 1
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _shown(backfills: Sequence[Backfill]) -> tuple[Backfill, ...]:
+    """The newest few, and whatever is under way."""
+    newest = backfills[:NEWEST_BACKFILLS]
+    return tuple(each for each in backfills if each in newest or each.state is BackfillState.ACTIVE)
+
+
+def _listed(
+    rows: Sequence[ScheduleRow], states: dict[int, JobState], now: datetime
+) -> tuple[ListedSchedule, ...]:
+    return tuple(
+        ListedSchedule(
+            schedule=row.schedule,
+            trigger=in_words(row.schedule.trigger),
+            overdue=overdue(row.schedule, now),
+            last=None if row.last is None else strip([row.last], states)[0],
+        )
+        for row in rows
+    )
 
 
 def _misfire(schedule: Schedule) -> str:
@@ -317,39 +409,6 @@ def _of_trigger(trigger: Trigger) -> list[Policy]:
     return found
 
 
-class Tile(Value, frozen=True, kw_only=True):
-    """One row of the ledger."""
-
-    slot_at: datetime
-    state: str
-    """Where its job stands; `skipped` when it has none, `gone` when nobody knows it any more."""
-    words: str
-    """In two or three words."""
-    sentence: str
-    disposition: str
-    reason: str | None
-    job_id: int | None
-    blocker: int | None
-    since: datetime | None
-    """It stands for the slots from here on, too."""
-    late: timedelta | None
-    note: str | None
-    decided_at: datetime
-
-
-def strip(slots: Sequence[Slot], states: Mapping[int, JobState]) -> tuple[Tile, ...]:
-    """A tile for each row, oldest first; rows come newest first."""
-    return tuple(_tile(slot, states) for slot in reversed(slots))
-
-
-def legend(tiles: Sequence[Tile]) -> tuple[tuple[str, int], ...]:
-    """How many there are of each state, the most frequent first."""
-    counts: dict[str, int] = {}
-    for each in tiles:
-        counts[each.state] = counts.get(each.state, 0) + 1
-    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
 def _tile(slot: Slot, states: Mapping[int, JobState]) -> Tile:
     skipped = slot.reason is not None and slot.disposition is not Disposition.BACKFILLED
     state, ending = "skipped", ""
@@ -399,62 +458,3 @@ def _sentence(slot: Slot, ending: str, late: timedelta | None) -> str:
     if slot.note:
         parts.append(slot.note)
     return f"{moment(slot.slot_at)}: {'; '.join(parts)}"
-
-
-class ListedSchedule(Value, frozen=True, kw_only=True):
-    """One row of the list."""
-
-    schedule: Schedule
-    trigger: str
-    """In words."""
-    overdue: timedelta | None
-    last: Tile | None
-    """What became of its newest slot."""
-
-
-class ScheduleSummary(Value, frozen=True, kw_only=True):
-    """How many there are, and the first so many that are overdue."""
-
-    counts: ScheduleCounts
-    overdue: tuple[ListedSchedule, ...]
-
-
-class ScheduleList(Value, frozen=True, kw_only=True):
-    """One page of it."""
-
-    rows: tuple[ListedSchedule, ...]
-    next: str | None
-    partial: bool
-
-
-async def summary(store: Store, clock: Clock) -> ScheduleSummary:
-    """How many schedules there are, and the first that are overdue."""
-    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
-    late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
-    return ScheduleSummary(
-        counts=counts, overdue=(await listed(store, clock, late)).rows if counts.overdue else ()
-    )
-
-
-async def listed(store: Store, clock: Clock, which: ScheduleFilter) -> ScheduleList:
-    """One page, by name."""
-    stamp = clock.stamp()
-    found = await store.schedules.page(replace(which, late=LATE), at=stamp)
-    jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
-    states = await store.jobs.states(jobs, at=stamp) if jobs else {}
-    now = await store.now(at=stamp)
-    return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
-
-
-def _listed(
-    rows: Sequence[ScheduleRow], states: dict[int, JobState], now: datetime
-) -> tuple[ListedSchedule, ...]:
-    return tuple(
-        ListedSchedule(
-            schedule=row.schedule,
-            trigger=in_words(row.schedule.trigger),
-            overdue=overdue(row.schedule, now),
-            last=None if row.last is None else strip([row.last], states)[0],
-        )
-        for row in rows
-    )

@@ -37,7 +37,6 @@ MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
 MINUTES = DAY // MINUTE
 LANE = 32
-
 Offset = Callable[[Planned], timedelta]
 """How long after its slot a schedule's job is due."""
 _Parts = list[tuple[int, int]]
@@ -226,49 +225,6 @@ class Counting:
             yield day, counts
 
 
-def _slots(trigger: Trigger, first: datetime, end: datetime) -> Iterator[datetime]:
-    slot: datetime | None = first
-    while slot is not None and slot < end:
-        yield slot
-        slot = trigger.next_after(slot)
-
-
-def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timedelta]) -> _Parts:
-    """The jobs of one day as numbers, cut where the days of UTC begin."""
-    minutes: Counter[int] = Counter()
-    since = [slot - midnight for slot in slots]
-    for offset, schedules in offsets.items():
-        for minute, count in Counter((each + offset) // MINUTE for each in since).items():
-            minutes[minute] += count * schedules
-    days: dict[int, array[int]] = {}
-    for minute, count in minutes.items():
-        day, at = divmod(minute, MINUTES)
-        days.setdefault(day, array("I", bytes(MINUTES * LANE // 8)))[at] += count
-    return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
-
-
-def _named(peak: Peak, groups: list[tuple[Burst, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
-    """The peak, and who makes it."""
-    jobs: Counter[str] = Counter()
-    for burst, trigger in groups:
-        for offset_by, names in _by_offset(burst, offset).items():
-            start = max(peak.minute - offset_by, horizon.start)
-            end = min(peak.minute + MINUTE - offset_by, horizon.end)
-            first = trigger.next_after(start - INSTANT)
-            count = 0 if first is None else sum(1 for _ in _slots(trigger, first, end))
-            if count and first is not None and not is_skipped(trigger, first):
-                jobs.update(dict.fromkeys(names, count))
-    return Peak(minute=peak.minute, jobs=peak.jobs, schedules=tuple(jobs.most_common()))
-
-
-def _by_offset(burst: Burst, offset: Offset) -> dict[timedelta, list[str]]:
-    groups: dict[timedelta, list[str]] = defaultdict(list)
-    for each in burst.schedules:
-        if not Life(each).paused:
-            groups[offset(each)].append(each.name)
-    return groups
-
-
 class Stretch(Value, frozen=True, kw_only=True):
     """A local day of 24 hours, or a stretch that has to be walked."""
 
@@ -329,16 +285,6 @@ class Firsts:
         return self._next
 
 
-def _dates(fields: str, horizon: Horizon) -> frozenset[date]:
-    """The dates that the last three fields of a cron expression name, and some around them."""
-    midnights, found = Cron(f"0 0 {fields}", "UTC"), []
-    moment = midnights.next_after(horizon.start - 3 * DAY)
-    while moment is not None and moment < horizon.end + 3 * DAY:
-        found.append(moment.date())
-        moment = midnights.next_after(moment)
-    return frozenset(found)
-
-
 def stretches(tz: str, horizon: Horizon) -> list[Stretch]:
     """The days of a zone inside the horizon; those that are not plain are joined with their neighbours."""
     joined: list[Stretch] = []
@@ -349,6 +295,59 @@ def stretches(tz: str, horizon: Horizon) -> list[Stretch]:
         else:
             joined.append(each)
     return joined
+
+
+def _named(peak: Peak, groups: list[tuple[Burst, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
+    """The peak, and who makes it."""
+    jobs: Counter[str] = Counter()
+    for burst, trigger in groups:
+        for offset_by, names in _by_offset(burst, offset).items():
+            start = max(peak.minute - offset_by, horizon.start)
+            end = min(peak.minute + MINUTE - offset_by, horizon.end)
+            first = trigger.next_after(start - INSTANT)
+            count = 0 if first is None else sum(1 for _ in _slots(trigger, first, end))
+            if count and first is not None and not is_skipped(trigger, first):
+                jobs.update(dict.fromkeys(names, count))
+    return Peak(minute=peak.minute, jobs=peak.jobs, schedules=tuple(jobs.most_common()))
+
+
+def _by_offset(burst: Burst, offset: Offset) -> dict[timedelta, list[str]]:
+    groups: dict[timedelta, list[str]] = defaultdict(list)
+    for each in burst.schedules:
+        if not Life(each).paused:
+            groups[offset(each)].append(each.name)
+    return groups
+
+
+def _slots(trigger: Trigger, first: datetime, end: datetime) -> Iterator[datetime]:
+    slot: datetime | None = first
+    while slot is not None and slot < end:
+        yield slot
+        slot = trigger.next_after(slot)
+
+
+def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timedelta]) -> _Parts:
+    """The jobs of one day as numbers, cut where the days of UTC begin."""
+    minutes: Counter[int] = Counter()
+    since = [slot - midnight for slot in slots]
+    for offset, schedules in offsets.items():
+        for minute, count in Counter((each + offset) // MINUTE for each in since).items():
+            minutes[minute] += count * schedules
+    days: dict[int, array[int]] = {}
+    for minute, count in minutes.items():
+        day, at = divmod(minute, MINUTES)
+        days.setdefault(day, array("I", bytes(MINUTES * LANE // 8)))[at] += count
+    return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
+
+
+def _dates(fields: str, horizon: Horizon) -> frozenset[date]:
+    """The dates that the last three fields of a cron expression name, and some around them."""
+    midnights, found = Cron(f"0 0 {fields}", "UTC"), []
+    moment = midnights.next_after(horizon.start - 3 * DAY)
+    while moment is not None and moment < horizon.end + 3 * DAY:
+        found.append(moment.date())
+        moment = midnights.next_after(moment)
+    return frozenset(found)
 
 
 def _days(tz: str, horizon: Horizon) -> Iterator[Stretch]:

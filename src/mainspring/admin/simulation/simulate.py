@@ -19,7 +19,6 @@ from mainspring.triggers.slots import odd, period
 from mainspring.triggers.trigger import Trigger
 
 INSTANT = timedelta(microseconds=1)
-
 Planned = NewSchedule | Schedule
 """A schedule as an app declares it, or as the store holds it."""
 
@@ -157,39 +156,6 @@ def outcomes(burst: Burst, trigger: Trigger, horizon: Horizon) -> Iterator[Outco
             yield from _noted(decided, opening, trigger)
 
 
-def _shared(
-    trigger: Trigger, opening: Opening, decided: Sequence[Outcome], end: datetime
-) -> Iterator[Outcome]:
-    """The slots that the opened one stands for."""
-    slot = opening.since
-    while slot is not None and slot < min(opening.slot_at, end):
-        note = odd(trigger, slot)
-        for each in decided:
-            yield Outcome(
-                schedule=each.schedule,
-                slot_at=slot,
-                fate=Fate.COALESCED if each.fate is Fate.FIRED else Fate.SKIPPED,
-                decided_at=each.decided_at,
-                reason=each.reason,
-                into=each.slot_at,
-                note=note,
-            )
-        slot = trigger.next_after(slot)
-
-
-def _noted(decided: Sequence[Outcome], opening: Opening, trigger: Trigger) -> Iterator[Outcome]:
-    stands_for = None
-    if any(each.fate is Fate.FIRED for each in decided):
-        before = opening.previous
-        stands_for = (
-            Period(end=opening.slot_at, start=before, previous=before)
-            if opening.since is None
-            else period(trigger, opening.slot_at, since=opening.since)
-        )
-    for each in decided:
-        yield replace(each, note=opening.note, period=stands_for if each.fate is Fate.FIRED else None)
-
-
 class Life:
     """One schedule while it is simulated: what it has left, and which of its jobs still run."""
 
@@ -309,6 +275,39 @@ class Life:
         made = _Live(slot=slot, made_at=now, starts_at=runs_at, ends_at=ends_at, caught_up=missed, held=held)
         self._live.append(made)
         return runs_at
+
+
+def _shared(
+    trigger: Trigger, opening: Opening, decided: Sequence[Outcome], end: datetime
+) -> Iterator[Outcome]:
+    """The slots that the opened one stands for."""
+    slot = opening.since
+    while slot is not None and slot < min(opening.slot_at, end):
+        note = odd(trigger, slot)
+        for each in decided:
+            yield Outcome(
+                schedule=each.schedule,
+                slot_at=slot,
+                fate=Fate.COALESCED if each.fate is Fate.FIRED else Fate.SKIPPED,
+                decided_at=each.decided_at,
+                reason=each.reason,
+                into=each.slot_at,
+                note=note,
+            )
+        slot = trigger.next_after(slot)
+
+
+def _noted(decided: Sequence[Outcome], opening: Opening, trigger: Trigger) -> Iterator[Outcome]:
+    stands_for = None
+    if any(each.fate is Fate.FIRED for each in decided):
+        before = opening.previous
+        stands_for = (
+            Period(end=opening.slot_at, start=before, previous=before)
+            if opening.since is None
+            else period(trigger, opening.slot_at, since=opening.since)
+        )
+    for each in decided:
+        yield replace(each, note=opening.note, period=stands_for if each.fate is Fate.FIRED else None)
 
 
 class _Live(Value, frozen=True, kw_only=True):

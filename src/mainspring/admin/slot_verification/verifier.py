@@ -34,7 +34,6 @@ _SLACK = timedelta(hours=1)
 _Made = tuple[int | None, datetime, int]
 """The schedule, the slot and the id of a job; the job itself would be too much for millions of them."""
 _ENDED = (JobState.DEAD, JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)
-PAGE = 1000
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -95,14 +94,6 @@ class ReportView(Value, frozen=True, kw_only=True):
             notes=report.notes,
             findings=tuple(report.findings),
         )
-
-
-def _from_to(passed: Passed) -> str:
-    return f"{passed.count:,} slots from {moment(passed.first)} to {moment(passed.last)} are"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 class SlotVerifier:
@@ -255,3 +246,11 @@ async def ledger(
         found += whole
         before = whole[-1].slot_at if whole else last
     return found
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _from_to(passed: Passed) -> str:
+    return f"{passed.count:,} slots from {moment(passed.first)} to {moment(passed.last)} are"

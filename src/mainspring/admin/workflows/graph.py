@@ -109,28 +109,6 @@ def edges(nodes: tuple[DrawnNode, ...]) -> tuple[Edge, ...]:
     return tuple(Edge(source=parent, target=node.name) for node in nodes for parent in node.parents)
 
 
-def _layers(definition: Definition) -> dict[int, int]:
-    nodes = definition.nodes
-    order = TopologicalSorter({place: node.parents for place, node in enumerate(nodes)}).static_order()
-    ends: dict[int, int] = {}  # the layer of whatever comes next after each
-    layers: dict[int, int] = {}
-    for place in order:
-        layers[place] = max((ends[each] for each in nodes[place].parents), default=0)
-        ends[place] = layers[place] + (nodes[place].kind is not NodeKind.BARRIER)
-    return layers
-
-
-def _parents(definition: Definition, place: int) -> Iterator[int]:
-    """Those that are drawn: behind a barrier stand the steps before it, but for what undoes a step,
-    which needs no line from each of them."""
-    node = definition.nodes[place]
-    for parent in node.parents:
-        if definition.nodes[parent].kind is not NodeKind.BARRIER:
-            yield parent
-        elif node.kind is not NodeKind.UNDO:
-            yield from _parents(definition, parent)
-
-
 def mermaid(nodes: Sequence[DrawnNode], states: Mapping[str, str] | None = None) -> str:
     """A flowchart for Mermaid; with states, coloured by them."""
     ids = {node.name: f"n{number}" for number, node in enumerate(nodes)}
@@ -166,17 +144,39 @@ def dot(name: str, nodes: Sequence[DrawnNode], states: Mapping[str, str] | None 
     return "\n".join([*lines, "}"])
 
 
-def _texts(node: DrawnNode, states: Mapping[str, str] | None) -> list[str]:
-    condition = [] if node.condition is None else [f"if {node.condition}"]
-    undoes = [] if node.undoes is None else [f"undoes {node.undoes}"]
-    state = [] if states is None else [states[node.name]]
-    return [node.name, *condition, *undoes, *state]
+def _layers(definition: Definition) -> dict[int, int]:
+    nodes = definition.nodes
+    order = TopologicalSorter({place: node.parents for place, node in enumerate(nodes)}).static_order()
+    ends: dict[int, int] = {}  # the layer of whatever comes next after each
+    layers: dict[int, int] = {}
+    for place in order:
+        layers[place] = max((ends[each] for each in nodes[place].parents), default=0)
+        ends[place] = layers[place] + (nodes[place].kind is not NodeKind.BARRIER)
+    return layers
+
+
+def _parents(definition: Definition, place: int) -> Iterator[int]:
+    """Those that are drawn: behind a barrier stand the steps before it, but for what undoes a step,
+    which needs no line from each of them."""
+    node = definition.nodes[place]
+    for parent in node.parents:
+        if definition.nodes[parent].kind is not NodeKind.BARRIER:
+            yield parent
+        elif node.kind is not NodeKind.UNDO:
+            yield from _parents(definition, parent)
 
 
 def _escaped(text: str) -> str:
     """For a label of Mermaid's, which reads entities."""
     marks = {"&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "#": "#35;", "`": "#96;"}
     return "".join(marks.get(each, each) for each in text if each.isprintable())
+
+
+def _texts(node: DrawnNode, states: Mapping[str, str] | None) -> list[str]:
+    condition = [] if node.condition is None else [f"if {node.condition}"]
+    undoes = [] if node.undoes is None else [f"undoes {node.undoes}"]
+    state = [] if states is None else [states[node.name]]
+    return [node.name, *condition, *undoes, *state]
 
 
 def _quoted(text: str) -> str:

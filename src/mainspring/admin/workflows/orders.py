@@ -59,17 +59,6 @@ def _of_answer(done: WorkflowDone) -> object:
     return _result(done.effect, steps=done.steps, new_id=done.new_id, why=done.why)
 
 
-def _result(
-    effect: WorkflowEffect, *, steps: Sequence[str] = (), new_id: int | None = None, why: str = ""
-) -> object:
-    """What an order did, for the audit log."""
-    return {"effect": effect.value, "steps": list(steps), "new_id": new_id, "why": why}
-
-
-def _said(effect: WorkflowEffect) -> Callable[[bool], object]:
-    return lambda _: _result(effect)
-
-
 class Workflows(Noun):
     """Workflows of one store. Each order takes effect at once, whether a worker is up or not."""
 
@@ -238,11 +227,11 @@ class Workflows(Noun):
     fork = blocking(afork)
 
 
-async def _known(store: Store, workflow: WorkflowRecord, steps: Sequence[str]) -> list[str] | None:
-    if not steps:
-        return None
-    there = drawn(await store.workflows.definition(workflow.definition_id))
-    return [named(there, name, workflow.id).name for name in steps]
+def _result(
+    effect: WorkflowEffect, *, steps: Sequence[str] = (), new_id: int | None = None, why: str = ""
+) -> object:
+    """What an order did, for the audit log."""
+    return {"effect": effect.value, "steps": list(steps), "new_id": new_id, "why": why}
 
 
 def _none(workflow: WorkflowRecord, why: str, *, already: bool = False) -> WorkflowDone:
@@ -256,6 +245,10 @@ def _none(workflow: WorkflowRecord, why: str, *, already: bool = False) -> Workf
     )
 
 
+def _said(effect: WorkflowEffect) -> Callable[[bool], object]:
+    return lambda _: _result(effect)
+
+
 def _ended(workflow: WorkflowRecord) -> str:
     match workflow.state:
         case WorkflowState.RUNNING:
@@ -266,3 +259,10 @@ def _ended(workflow: WorkflowRecord) -> str:
             return "has failed"
         case WorkflowState.CANCELLED:
             return "was cancelled"
+
+
+async def _known(store: Store, workflow: WorkflowRecord, steps: Sequence[str]) -> list[str] | None:
+    if not steps:
+        return None
+    there = drawn(await store.workflows.definition(workflow.definition_id))
+    return [named(there, name, workflow.id).name for name in steps]

@@ -120,80 +120,12 @@ async def step_of(
     )
 
 
-async def _facts(
-    store: Store,
-    workflow: WorkflowRecord,
-    definition: Definition,
-    steps: Sequence[StepRecord],
-    lost: Sequence[StepRecord],
-    at: Stamp,
-) -> StepFacts:
-    shown = [*steps, *lost]
-    items = [each for each in steps if each.item is not None]
-    maps = any(node.kind is NodeKind.MAP for node in definition.nodes)
-    live = [each.id for each in shown if each.state is StepState.LIVE]
-    return StepFacts(
-        workflow=workflow,
-        definition=definition,
-        standings=await store.jobs.standings(live, at=at) if live else {},
-        runs=await store.runs.of_many(
-            [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
-        ),
-        workers={each.id: each.name for each in await store.processes.all(at=at)},
-        counts=await store.workflows.step_counts(workflow.id) if maps else {},
-        items=_by_place(items),
-        lost=_by_place(lost),
-    )
-
-
 async def found(store: Store, workflow_id: int) -> WorkflowRecord:
     """One workflow as the store has it; NotFound where there is none."""
     workflow = await store.workflows.get(workflow_id)
     if workflow is None:
         raise NotFound("workflow", workflow_id)
     return workflow
-
-
-def _by_place(steps: Sequence[StepRecord]) -> dict[int, list[StepRecord]]:
-    found: dict[int, list[StepRecord]] = defaultdict(list)
-    for each in steps:
-        found[each.place].append(each)
-    return dict(found)
-
-
-def _timeline(facts: StepFacts, steps: Sequence[StepRecord]) -> tuple[Bar, ...]:
-    """What has been released: of a map, its items stand for it."""
-    kinds = [node.kind for node in facts.definition.nodes]
-    nodes = [each for each in steps if each.item is None and kinds[each.place] is not NodeKind.MAP]
-    items = [each for each in steps if each.item is not None]
-    shown = [*nodes, *items[: max(0, BARS - len(nodes))]]
-    bars = [bar for bar in map(facts.bar, shown) if bar.released_at is not None]
-    places = {step.id: place for place, step in enumerate(steps)}
-
-    def order(bar: Bar) -> tuple[bool, datetime | None, int]:
-        return bar.started_at is None, bar.started_at or bar.released_at, places[bar.job_id]
-
-    return tuple(sorted(bars, key=order))
-
-
-def _item(facts: StepFacts, step: StepRecord) -> ItemView:
-    attempts = facts.attempts(step)
-    return ItemView(
-        item=step.item or 0,
-        job_id=step.id,
-        state=facts.state(step),
-        cause=step.cause,
-        attempts=len(attempts),
-        worker=attempts[-1].worker if attempts else None,
-        started_at=attempts[0].started_at if attempts else None,
-        finished_at=step.ended_at,
-        error=facts.error(step),
-        output=_decoded(step.result),
-    )
-
-
-def _decoded(result: bytes | None) -> object:
-    return None if result is None else msgspec.json.decode(result)
 
 
 class StepFacts(Value, frozen=True, kw_only=True):
@@ -348,3 +280,71 @@ def counted(nodes: Sequence[NodeView]) -> dict[str, int]:
     found = Counter(each.state for each in nodes)
     order = [*LIVE_STEPS, *JobState, ENDING, *StepState]
     return {str(state): found[state] for state in dict.fromkeys(map(str, order)) if found[state]}
+
+
+async def _facts(
+    store: Store,
+    workflow: WorkflowRecord,
+    definition: Definition,
+    steps: Sequence[StepRecord],
+    lost: Sequence[StepRecord],
+    at: Stamp,
+) -> StepFacts:
+    shown = [*steps, *lost]
+    items = [each for each in steps if each.item is not None]
+    maps = any(node.kind is NodeKind.MAP for node in definition.nodes)
+    live = [each.id for each in shown if each.state is StepState.LIVE]
+    return StepFacts(
+        workflow=workflow,
+        definition=definition,
+        standings=await store.jobs.standings(live, at=at) if live else {},
+        runs=await store.runs.of_many(
+            [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
+        ),
+        workers={each.id: each.name for each in await store.processes.all(at=at)},
+        counts=await store.workflows.step_counts(workflow.id) if maps else {},
+        items=_by_place(items),
+        lost=_by_place(lost),
+    )
+
+
+def _by_place(steps: Sequence[StepRecord]) -> dict[int, list[StepRecord]]:
+    found: dict[int, list[StepRecord]] = defaultdict(list)
+    for each in steps:
+        found[each.place].append(each)
+    return dict(found)
+
+
+def _timeline(facts: StepFacts, steps: Sequence[StepRecord]) -> tuple[Bar, ...]:
+    """What has been released: of a map, its items stand for it."""
+    kinds = [node.kind for node in facts.definition.nodes]
+    nodes = [each for each in steps if each.item is None and kinds[each.place] is not NodeKind.MAP]
+    items = [each for each in steps if each.item is not None]
+    shown = [*nodes, *items[: max(0, BARS - len(nodes))]]
+    bars = [bar for bar in map(facts.bar, shown) if bar.released_at is not None]
+    places = {step.id: place for place, step in enumerate(steps)}
+
+    def order(bar: Bar) -> tuple[bool, datetime | None, int]:
+        return bar.started_at is None, bar.started_at or bar.released_at, places[bar.job_id]
+
+    return tuple(sorted(bars, key=order))
+
+
+def _decoded(result: bytes | None) -> object:
+    return None if result is None else msgspec.json.decode(result)
+
+
+def _item(facts: StepFacts, step: StepRecord) -> ItemView:
+    attempts = facts.attempts(step)
+    return ItemView(
+        item=step.item or 0,
+        job_id=step.id,
+        state=facts.state(step),
+        cause=step.cause,
+        attempts=len(attempts),
+        worker=attempts[-1].worker if attempts else None,
+        started_at=attempts[0].started_at if attempts else None,
+        finished_at=step.ended_at,
+        error=facts.error(step),
+        output=_decoded(step.result),
+    )
