@@ -68,7 +68,7 @@ class Processes:
         lasts. A lease that ends later than it could if it were renewed now is cut to that.
 
         A claim given back is no failure of its job. It is a crash of a job whose run is on record as begun,
-        and one that has crashed too often is a dead letter with reason `crashed`; any other becomes a
+        and one that has crashed too often is a dead letter with reason `crashed`; any other becomes an
         orphaned job, if it is not one. Finding the dead, giving back and forgetting are transactions of their
         own: any reaper goes on where one died."""
         dead = await self._database.relaxed(

@@ -48,14 +48,14 @@ class Queue(Protocol):
         the job is then simply due again. Unless asked to look `everywhere`, it may miss for a while a job
         that came to be due late, before others that were claimed.
 
-        At most so many of them are `orphaned jobs`: jobs that were in hand when a process died. They come
+        At most so many of them are orphaned jobs: jobs that were running when a process died. They come
         first, and among themselves those that crashed least. One whose next crash would be its last is
         handed out only where no other orphaned job is, with `last`, and then it is the only orphaned job.
         """
 
     async def begin(self, claim: Claim, *, at: Stamp) -> bool:
         """Put on record that the run of this claim begins: from then on the death of its worker is a crash of
-        the job. For orphaned jobs: of other jobs nobody knows. False, and nothing changes, if the claim is no
+        the job. For orphaned jobs: of other jobs this is not known. False, and nothing changes, if the claim is no
         longer the job's. Durable on return; it may be done again."""
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:

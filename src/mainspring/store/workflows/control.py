@@ -33,7 +33,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     async def sign(
         self, session: WorkflowSession, workflow_id: int, action: WorkflowCommand, note: str | None = None
     ) -> None:
-        """Note the act."""
+        """Record the order."""
         told = (self.note or note or "")[:LONGEST_NOTE] or None
         await session.fetch(
             "add_order", workflow_id=workflow_id, action=action, author=self.author, note=told
