@@ -55,8 +55,8 @@ class Queue(Protocol):
 
     async def begin(self, claim: Claim, *, at: Stamp) -> bool:
         """Put on record that the run of this claim begins: from then on the death of its worker is a crash of
-        the job. For orphaned jobs: of other jobs this is not known. False, and nothing changes, if the claim is no
-        longer the job's. Durable on return; it may be done again."""
+        the job. This is for orphaned jobs: the begin of other jobs is not recorded. False, and nothing
+        changes, if the claim is no longer the job's. Durable on return; it may be done again."""
 
     async def held(self, worker_id: int, *, at: Stamp) -> list[Claim]:
         """Every claim the store has under this worker: for after an answer to `claim` was lost."""

@@ -280,7 +280,7 @@ def done(request: Request, path: str, text: str, *, kind: str = "good") -> Respo
 
 
 def notice_of(request: Request) -> Notice | None:
-    """The message of the last order for this browser. It is shown as text: any page may have set the cookie."""
+    """The message of the last order for this browser. It is shown as text: another page may have set it."""
     try:
         kind, text = json.loads(urlsafe_b64decode(request.cookies.get(_COOKIE, "")))
     except (ValueError, TypeError):

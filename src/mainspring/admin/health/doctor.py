@@ -1,4 +1,4 @@
-"""Is everything as it should be? A list of checks, each with a sentence; those of the tables come last."""
+"""The checks of `mainspring doctor`, each with a sentence; the checks of the tables come last."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ MANY_DEAD = 50_000
 DEAD_PART = 0.5
 MANY_UPDATES = 10_000
 LEAST_HOT = 0.5
-"""Of the updates of jobs. A claim leaves the indices alone; a retry does not."""
+"""The least part of the updates of jobs that are HOT. A claim changes no index; a retry does."""
 OLD_SNAPSHOT = timedelta(minutes=10)
 MUCH_LOG = 1024 * MEBIBYTE
 LONG_STATEMENT = timedelta(minutes=1)
 DAYS_AHEAD = 2
 FULL = 0.8
 LONG_WAL = 256 * MEBIBYTE
-"""Of an SQLite file; it is moved back into the database from eight mebibytes on."""
+"""The write-ahead log of an SQLite file. SQLite moves it into the database from eight mebibytes on."""
 MUCH_ROOM = 256 * MEBIBYTE
 
 
 async def examine(store: Store, clock: Clock) -> list[Check]:
-    """Every check that can be made; those behind one that failed outright are left out."""
+    """Every possible check. After a failed database or schema check the later checks are left out."""
     checks = [ok("python", f"Python {platform.python_version()}, mainspring {__version__}"), _zones()]
     reached = await _reached(store, clock)
     checks += reached
@@ -77,7 +77,7 @@ def unreachable(checks: Sequence[Check]) -> bool:
 
 
 def findings(health: StoreHealth, now: datetime) -> list[Check]:
-    """What there is to say; what is as it should be is said in one sentence for each subject."""
+    """The findings about the store. A subject without a problem has one sentence."""
     checks = [
         *_tables(health.tables, now),
         *_partitions(health.partitions),
@@ -107,7 +107,7 @@ class TableView(Value, frozen=True, kw_only=True):
 
 
 class SnapshotView(Value, frozen=True, kw_only=True):
-    """What keeps old rows from being removed."""
+    """A session or slot that prevents the removal of old rows."""
 
     what: str
     age_seconds: float | None
@@ -115,7 +115,7 @@ class SnapshotView(Value, frozen=True, kw_only=True):
 
 
 class HealthView(Value, frozen=True, kw_only=True):
-    """The state of the store, and what is to be done about it."""
+    """The state of the store, and the findings."""
 
     engine: str
     bytes: int | None
@@ -133,7 +133,7 @@ class HealthView(Value, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, health: StoreHealth, checks: Sequence[Check]) -> Self:
-        """Of what a store says of itself, and what was found in it."""
+        """Of the health of a store, and the findings in it."""
         return cls(
             engine=health.engine,
             bytes=health.bytes,
@@ -163,7 +163,7 @@ def _zones() -> Check:
 
 async def _reached(store: Store, clock: Clock) -> list[Check]:
     try:
-        await store.now(at=clock.stamp())  # opens the connection, which is not the distance
+        await store.now(at=clock.stamp())  # opens the connection, whose time must not count
         asked, before = clock.now(), clock.monotonic()
         theirs = await store.now(at=clock.stamp())
         took = timedelta(seconds=clock.monotonic() - before)

@@ -1,4 +1,4 @@
-"""Why a job or a workflow is where it is: decided from facts that were read before."""
+"""Explains the state of a job or a workflow, from facts that were read before."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ _WHY_SKIPPED = {
 
 
 class JobFacts(Value, frozen=True, kw_only=True):
-    """What is on record about one job and those around it."""
+    """The facts about one job and the jobs around it."""
 
     job: Job
     now: datetime
     processes: tuple[ProcessInfo, ...] = ()
     runs: tuple[Run, ...] = ()
     reason: str | None = None
-    """Why it died, when it did."""
+    """The reason of a dead letter."""
     ahead: int = 0
-    """How many ready jobs of its queue are claimed before it."""
+    """How many ready jobs of its queue are claimed before this job."""
     counted_all: bool = True
     blocker: int | None = None
     """The live job of the same schedule that must end first."""
     limit_keys: tuple[LimitKeyInfo, ...] = ()
-    """Limits that it has not passed."""
+    """The limits that the job waits for."""
     pause: QueuePause | None = None
-    """Its queue's."""
+    """The pause of its queue."""
     progress: Progress | None = None
-    """How far a running one said it was."""
+    """The progress that a running job reported."""
     awaits: str | None = None
-    """The event that it waits for."""
+    """The event that the job waits for."""
     checkpoints: tuple[Checkpoint, ...] = ()
-    """What its runs have recorded."""
+    """The records of its runs."""
     step: StepOf | None = None
-    """The step of a workflow that it is."""
+    """The step, if the job is a step of a workflow."""
 
 
 class StepOf(Value, frozen=True, kw_only=True):
-    """The step, or the item of a map, that a job is."""
+    """The step, or the item of a map, to which a job belongs."""
 
     workflow: WorkflowRecord
     name: str
-    """Of the step."""
+    """The name of the step."""
     step: StepRecord
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class StepOf(Value, frozen=True, kw_only=True):
 
 
 class Obstacle(Value, frozen=True, kw_only=True):
-    """Why no live worker will take a job, and how many there are."""
+    """Why no live worker will claim a job, and the numbers of workers."""
 
     because: Because | None
     sentence: str
@@ -108,7 +108,7 @@ def why_job(facts: JobFacts) -> Answer:
 
 
 def why_running(job_id: int, view: WorkflowView, step: StepOf | None = None) -> Answer:
-    """What the job of a workflow waits for that has been started: its steps."""
+    """What the job of a started workflow waits for: its steps."""
     row = view
     live = [
         each for each in view.nodes if each.state not in ("waiting", "skipped") and each.finished_at is None
@@ -134,7 +134,7 @@ def why_running(job_id: int, view: WorkflowView, step: StepOf | None = None) -> 
 
 
 def why_unmade(place: StepOf, view: WorkflowView) -> Answer:
-    """Why there is no job of a step."""
+    """Why a step has no job."""
     step, name = place.step, f"Job {place.step.id}, {place},"
     because, said = Because.STEP, ""
     node = next((each for each in view.nodes if each.name == place.name), None)
@@ -159,7 +159,7 @@ def why_unmade(place: StepOf, view: WorkflowView) -> Answer:
 
 
 def obstacle(job: Job, processes: Sequence[ProcessInfo]) -> Obstacle:
-    """Look for live workers of its queue that know its task; `because` is None when there are some."""
+    """Find live workers of its queue that know its task; `because` is None if there are some."""
     workers = [each for each in processes if each.alive and each.role is Role.WORKER]
     serving = [each for each in workers if job.queue in each.queues]
     able = [each for each in serving if job.task in each.tasks]
@@ -174,14 +174,14 @@ def obstacle(job: Job, processes: Sequence[ProcessInfo]) -> Obstacle:
 
 
 def hint(job: Job, processes: Sequence[ProcessInfo]) -> str | None:
-    """For a list of jobs: what somebody should know about this one."""
+    """A note about one job in a list of jobs; None if there is nothing to note."""
     if job.state is not JobState.READY:
         return None
     return obstacle(job, processes).sentence or None
 
 
 async def step_of(store: Store, job_id: int) -> StepOf | None:
-    """The step that a job is, or is to be."""
+    """The step to which a job belongs, also before the job is created."""
     step = await store.workflows.step(job_id)
     workflow = None if step is None else await store.workflows.get(step.workflow_id)
     if step is None or workflow is None:
@@ -191,17 +191,17 @@ async def step_of(store: Store, job_id: int) -> StepOf | None:
 
 
 def retry_words(workflow_id: int | str) -> str:
-    """How what died in a workflow is run again."""
+    """The command that runs the dead steps of a workflow again."""
     return f"mainspring workflows retry {workflow_id}"
 
 
 def is_held(job: Job) -> bool:
-    """Whether it waits for earlier jobs of its schedule, which is written as being due at the end of time."""
+    """Whether the job waits for earlier jobs of its schedule. The store writes this as a due time in 9999."""
     return job.state is JobState.DELAYED and job.schedule_id is not None and job.run_at.year == _END_OF_TIME
 
 
 def goes_before(job: Job) -> tuple[int, datetime, int]:
-    """What workers sort ready jobs by, first claimed first."""
+    """The sort key of ready jobs: workers claim the smallest first."""
     return -job.priority, job.run_at, job.id
 
 
@@ -281,7 +281,7 @@ def _deadline(facts: JobFacts) -> str:
 
 
 def _sleeps(facts: JobFacts) -> bool:
-    """Whether a sleep that it put on record is not over."""
+    """Whether a recorded sleep of the job is not over."""
     sleeps = [each for each in facts.checkpoints if each.name.startswith(CheckpointKind.SLEEP.key(""))]
     ends = [each.done_at + timedelta(seconds=msgspec.json.decode(each.value or b"0")) for each in sleeps]
     return any(end > facts.now for end in ends)
@@ -297,7 +297,7 @@ def _after_failure(job: Job) -> str:
 
 
 def _failure_number(job: Job) -> str:
-    # A rule of its task's retry policy may allow more than the job itself says.
+    # A rule of its task's retry policy may allow more attempts than the job.
     of = f" of {job.max_attempts}" if job.failures <= job.max_attempts else ""
     return f"failure {job.failures}{of}"
 

@@ -1,6 +1,6 @@
-"""Why a schedule did, or did not do, something at a moment: decided from records that were read before.
+"""Explains what a schedule did, or did not do, at a moment, from records that were read before.
 
-A row of the ledger says it in a sentence. Without a row, the versions of the schedule say what should have
+A row of the ledger gives the reason. Without a row, the versions of the schedule show what should have
 happened.
 """
 
@@ -24,7 +24,7 @@ from mainspring.triggers.slots import latest
 from mainspring.triggers.trigger import Trigger
 
 _WRITTEN_WITHIN = timedelta(days=1)
-"""A slot this old that has no row is not being written: its row is gone."""
+"""A slot older than this without a row is not being written: its row was deleted."""
 _JOB_NOW = {
     JobState.DELAYED: "is waiting for its time",
     JobState.READY: "is waiting for a worker",
@@ -36,22 +36,22 @@ _JOB_NOW = {
 }
 _INSTANT = timedelta(microseconds=1)
 _FAR_BACK = timedelta(days=3653)
-"""Longer than any trigger stays silent, but for a 29th of February on one weekday."""
+"""Longer than the gap of almost any trigger: an exception is the 29th of February on one weekday."""
 
 
 class Records(Value, frozen=True, kw_only=True):
-    """What is on record about one schedule; `schedule` is None when it was deleted."""
+    """The records about one schedule; `schedule` is None if it was deleted."""
 
     name: str
     now: datetime
     schedule: Schedule | None
     versions: tuple[ScheduleVersion, ...]
     rows: tuple[Slot, ...]
-    """Newest first, back to the moment asked about where the ledger reaches that far."""
+    """Newest first, back to the requested moment, or to the oldest row of the ledger."""
     schedulers: int
-    """How many are alive."""
+    """The number of live schedulers."""
     calendars: Calendars = msgspec.field(default_factory=dict)
-    """Those that the triggers name."""
+    """The calendars that the triggers name."""
 
     def trigger(self, schedule: Schedule) -> Trigger | None:
         """The schedule's trigger, unless this version cannot read it."""
@@ -59,7 +59,7 @@ class Records(Value, frozen=True, kw_only=True):
 
 
 def why_slot(records: Records, at: datetime, job: Job | None = None) -> Answer:
-    """What became, or becomes, of the slot at this moment; `job` is the one its ledger row names."""
+    """The answer about the slot at this moment; `job` is the job that its ledger row names."""
     row = row_of(records.rows, at)
     if row is not None and row.slot_at == at:
         return decided(row, at, job, when_decided(records.versions, row))
@@ -81,13 +81,13 @@ def why_slot(records: Records, at: datetime, job: Job | None = None) -> Answer:
 
 
 def why_next(records: Records) -> Answer:
-    """What becomes of the slot that comes next."""
+    """The answer about the next slot."""
     schedule = records.schedule
     if schedule is None:
         return _deleted(records.versions[-1], None)
     following = schedule.next_at
     if following is not None and following <= schedule.active_from:
-        # The spec is late, with slots from before this schedule: they are not its business.
+        # The spec is late, with slots from before this schedule, which do not belong to the schedule.
         trigger = records.trigger(schedule)
         following = None if trigger is None else trigger.next_after(schedule.active_from)
     if following is None:
@@ -96,12 +96,12 @@ def why_next(records: Records) -> Answer:
 
 
 def no_slot_yet(records: Records) -> Answer:
-    """There is no last slot to tell about."""
+    """The answer if there is no last slot."""
     return answer(Because.NO_SLOT_YET, "The ledger has no slot of it yet.", schedule=records.name)
 
 
 def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion | None) -> Answer:
-    """What became of the slot at `at`, which this row decides; `version` was in force when it did."""
+    """The answer about the slot at `at`, which this row decides; `version` was in force at that decision."""
     schedule = None if version is None else version.schedule
     if row.disposition is Disposition.BACKFILLED and row.slot_at == at:
         return _backfilled(row, job)
@@ -124,7 +124,7 @@ def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion |
 
 
 def row_of(rows: Sequence[Slot], at: datetime) -> Slot | None:
-    """The row of this slot, or else the earliest that stands for it too."""
+    """The row of this slot, or else the earliest row that covers it."""
     covering = None
     for row in rows:
         if row.slot_at == at:
@@ -135,13 +135,13 @@ def row_of(rows: Sequence[Slot], at: datetime) -> Slot | None:
 
 
 def in_force(versions: Sequence[ScheduleVersion], at: datetime) -> ScheduleVersion | None:
-    """The version a slot at this moment belongs to: a change does not touch the slot of its own instant."""
+    """The version of a slot at this moment. A change does not apply to the slot of its own instant."""
     return next((each for each in reversed(versions) if each.changed_at < at), None)
 
 
 def when_decided(versions: Sequence[ScheduleVersion], row: Slot) -> ScheduleVersion | None:
-    """The version that decided the row: a change first decides what was due under the version it ends, but
-    what a pause or a deletion finds is skipped for its sake."""
+    """The version that decided the row. A change first decides the due slots under the old version. A pause
+    or a deletion skips the due slots itself."""
     for each in reversed(versions):
         decides_itself = each.change in (Change.CREATED, Change.PAUSED, Change.DELETED)
         if each.changed_at < row.decided_at or (decides_itself and each.changed_at == row.decided_at):
@@ -150,7 +150,7 @@ def when_decided(versions: Sequence[ScheduleVersion], row: Slot) -> ScheduleVers
 
 
 def unrecorded(records: Records, at: datetime) -> Schedule | None:
-    """Schedules older than the keeping of versions: the oldest that is known stands for those before it."""
+    """The schedule at this moment if no version is stored: the oldest known one."""
     if records.versions and records.versions[0].change is Change.CREATED:
         return None
     oldest = records.versions[0].schedule if records.versions else records.schedule
@@ -158,17 +158,17 @@ def unrecorded(records: Records, at: datetime) -> Schedule | None:
 
 
 def is_next(schedule: Schedule | None, at: datetime) -> bool:
-    """Whether the store itself says that this is the next slot."""
+    """Whether the store has this slot as the next one."""
     return schedule is not None and schedule.next_at == at
 
 
 def names(trigger: Trigger, at: datetime) -> bool:
-    """Whether the moment is one of the trigger's instants."""
+    """Whether the moment is an instant of the trigger."""
     return trigger.next_after(at - _INSTANT) == at
 
 
 def neighbours(trigger: Trigger, at: datetime) -> list[datetime]:
-    """The trigger's last instant before a moment that is none of them, and its first after it."""
+    """The trigger's last instant before this moment, and its first instant after it."""
     first = trigger.next_after(at - _FAR_BACK)
     before = latest(trigger, first, at) if first is not None and first < at else None
     return [each for each in (before, trigger.next_after(at)) if each is not None]
@@ -260,7 +260,7 @@ def _hindrance(records: Records, trigger: Trigger | None, at: datetime) -> str |
 
 
 def _without_row(records: Records, at: datetime) -> Answer:
-    """A slot that has come, and of which the ledger knows nothing."""
+    """The answer about a past slot without a row in the ledger."""
     schedule, rows = records.schedule, records.rows
     if rows and rows[-1].slot_at > at:
         return _not_kept(at, rows[-1].slot_at)
@@ -284,7 +284,7 @@ def _not_kept(at: datetime, oldest: datetime | None) -> Answer:
 
 
 def _overtaken(records: Records, at: datetime) -> Answer:
-    """Its trigger was changed, or it was deleted, before anybody could fire the slot."""
+    """The answer if the schedule was changed or deleted before a scheduler fired the slot."""
     later = [each for each in records.versions if each.changed_at >= at]
     ended = next((each for each in later if each.change in (Change.CHANGED, Change.DELETED)), None)
     by = f" by {ended.author} at {moment(ended.changed_at)}" if ended is not None else ""

@@ -26,8 +26,8 @@ from mainspring.web.services import address_of, services_of
 READING = frozenset({"GET", "HEAD"})
 Endpoint = Callable[..., Any]
 Order = Callable[..., Any] | str
-"""What a route orders: a method of a noun of `Admin`, or the name of the action where the route itself records
-it."""
+"""What a route orders: a method of a noun of `Admin`, or the name of the action if the route itself writes
+its audit entry."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
