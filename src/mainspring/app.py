@@ -1,4 +1,4 @@
-"""The composition root: picks store, clock and settings, and wires everything else."""
+"""The app of a user: its tasks and schedules, connected with settings, store, clock and all other parts."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 
 
 MOST_TOLD = 20
-"""Schedules that an event and a log line name; there may be a hundred thousand."""
+"""The most schedules that an event and a log line name; there may be a hundred thousand."""
 
 
 class Mainspring:
-    """Tasks, schedules and the store they live in.
+    """Tasks, schedules and their store.
 
     Without a URL the database comes from MAINSPRING_DATABASE_URL, DATABASE_URL, mainspring.toml,
-    or is the file mainspring.db. Nothing is opened before it is needed.
+    or is the file mainspring.db. Nothing is opened before the first call that needs it.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -83,7 +83,7 @@ class Mainspring:
         self._clock, self._entropy, self._telemetry = clock, entropy, telemetry
         self._registry = Registry()
         self._target: str | None = None
-        """`module:attr` or a file, by which another process can load this app."""
+        """`module:attr` or a file, from which another process can load this app."""
         self.task = TaskDecorator(self._registry, self)
         self.workflow = WorkflowFactory(self._registry, self)
         self._targets = Targets(self._registry, self, clock)
@@ -106,7 +106,7 @@ class Mainspring:
 
     @property
     def _origins(self) -> Mapping[str, str]:
-        """Where each setting came from."""
+        """The source of each setting."""
         _ = self.settings
         return self._read_from
 
@@ -117,7 +117,7 @@ class Mainspring:
         return self._opened.in_memory
 
     def _configure(self, flags: Mapping[str, object] | None = None, *, file: Path | None = None) -> Settings:
-        """Read the settings; these flags win over everything else."""
+        """Read the settings; these flags override all other sources."""
         self._settings, self._read_from = load(flags=flags or {}, code_url=self._url, file=file)
         return self._settings
 
@@ -155,7 +155,8 @@ class Mainspring:
         queue: str | None = None,
         priority: int | None = None,
     ) -> ScheduleDeclaration:
-        """Declare that a task or workflow runs by itself. It is written to the store when a scheduler starts.
+        """Declare a schedule of a task or workflow. A scheduler writes it to the store when the scheduler
+        starts.
 
         On the nights the clocks change, a cron expression with a fixed hour follows `gap` ("shift",
         "skip") and `fold` ("first", "second", "both"). `anchor` goes with `every`; `dtstart`,
@@ -163,12 +164,12 @@ class Mainspring:
         more than `max_fires` of them. With a `calendar`, a slot on no business day follows
         `on_holiday` ("skip", "next", "previous").
 
-        `misfire` ("latest", "all", "skip") says what becomes of slots that no scheduler fired in time:
-        the newest, each, one after another, or none of them gets a job, however old it is unless
-        `catch_up` bounds that. `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` says
-        what becomes of one whose predecessor is still live. `window` gives the schedule a fixed place of
-        its own after each slot, `jitter` a random one. A job that has not started `expect_start_within`
-        its slot, or not ended `expect_finish_by` so long after it, is an alert.
+        `misfire` ("latest", "all", "skip") decides about slots that no scheduler fired in time: the newest
+        slot, each slot (one after another), or no slot gets a job. `catch_up` limits the age of such slots.
+        `overlap` ("skip", "queue_one", "queue_all", "replace") or `allow=n` decides about a slot whose
+        previous job is still live. `window` gives the schedule a fixed delay of its own after each slot,
+        `jitter` a random delay. An alert opens if a job has not started `expect_start_within` after its
+        slot, or has not ended `expect_finish_by` after its slot.
         """
         declared = declare_schedule(
             name,
@@ -215,15 +216,15 @@ class Mainspring:
         burst: int | None = None,
         fair_by: str | None = None,
     ) -> None:
-        """Say what holds for every job of a queue, in the whole fleet: at most `concurrency` at once,
-        `rate` in each `per`; with `fair_by`, jobs take turns by the value of that parameter."""
+        """Set the limits for every job of a queue, in the whole fleet: at most `concurrency` at once, `rate`
+        in each `per`. With `fair_by`, jobs take turns by the value of that parameter."""
         rules = queue_rules(name, concurrency=concurrency, rate=rate, per=per, burst=burst, fair_by=fair_by)
         self._registry.add_queue(name, rules)
 
     def lease(self, name: str, *, ttl: Duration = "15s", wait: Duration | None = None) -> Leasing:
         """`async with app.lease("sync-crm") as lease:` runs its body in one place at a time, with a
-        `lease.token` that rises with every holder; the body is cancelled when the lease is lost. Waits
-        for it at most `wait`, None for ever, then raises LeaseHeld. Blocking with a plain `with`."""
+        `lease.token` that rises with every holder; the body is cancelled when the lease is lost. It
+        waits for at most `wait`, None for ever, then raises LeaseHeld. A plain `with` blocks."""
         with forks.rest.awaited():
             from mainspring.client.lease import leasing  # not before it is needed: commands start without it
 
@@ -231,8 +232,8 @@ class Mainspring:
 
     def enqueue_many(self, jobs: Iterable[NewJob], *, tx: object | None = None) -> list[JobHandle[Any]]:
         """`app.enqueue_many(invoice.job(tenant) for tenant in tenants)`: put prepared jobs into their queues,
-        all or none, in one round trip; when it returns, they are stored. With `tx`, a connection of yours,
-        they are part of the transaction it is in: there if, and when, you commit."""
+        all or none, in one round trip; when it returns, they are stored. With `tx`, your own connection,
+        the jobs are part of its transaction: they exist when you commit."""
         checked = checked_batch(jobs)
         if tx is not None:
             with traced(self._tracer, checked) as checked:
@@ -242,7 +243,7 @@ class Mainspring:
     async def aenqueue_many(
         self, jobs: Iterable[NewJob], *, tx: object | None = None
     ) -> list[JobHandle[Any]]:
-        """The same on an event loop; `tx` is a connection that is awaited."""
+        """The same on an event loop; `tx` is an async connection."""
         return await self._traced(checked_batch(jobs), tx)
 
     async def _traced(self, checked: list[NewJob], tx: object | None) -> list[JobHandle[Any]]:
@@ -278,8 +279,8 @@ class Mainspring:
         store: Callable[[], Awaitable[Store]] | None = None,
     ) -> Admin:
         """Questions and orders about everything in the store: `app.admin("ada").jobs.cancel(42)`. Orders are
-        in the audit log under the name of the actor, which without one is the user this program runs as. A
-        server passes the `store` that it watches; its Admin is for its event loop alone."""
+        in the audit log under the name of the actor. The default actor is the user that the program runs as.
+        A server passes the `store` that it watches; its Admin works only on its event loop."""
         with forks.rest.awaited():
             from mainspring.admin.access import valid_actor_name
             from mainspring.admin.admin import Admin  # not before it is needed
@@ -306,33 +307,33 @@ class Mainspring:
 
     @property
     def jobs(self) -> Jobs:
-        """`app.jobs.cancel(42)`, or `await app.jobs.acancel(42)`: what is in the queues, in the name of the
-        user this program runs as; and so for the nouns below."""
+        """`app.jobs.cancel(42)`, or `await app.jobs.acancel(42)`: the jobs of the store. The actor is the
+        user that the program runs as; the nouns below have the same actor."""
         return self.admin().jobs
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """Jobs that are not tried again: look at them, edit, replay, delete."""
+        """Jobs that are not tried again: find, edit, replay and delete them."""
         return self.admin().dead_letters
 
     @property
     def schedules(self) -> Schedules:
-        """Schedules on record: make, edit, pause, resume, trigger, delete them at run time."""
+        """Stored schedules: create, edit, pause, resume, trigger and delete them at run time."""
         return self.admin().schedules
 
     @property
     def backfills(self) -> Backfills:
-        """Slots of the past, run on request."""
+        """Backfills: slots of the past that run on request."""
         return self.admin().backfills
 
     @property
     def workflows(self) -> Workflows:
-        """Workflows that were started: look at them, cancel, pause, resume, retry, fork."""
+        """Started workflows: find, cancel, pause, resume, retry and fork them."""
         return self.admin().workflows
 
     @property
     def queues(self) -> Queues:
-        """Queues: what waits in them; pause, resume, drain."""
+        """Queues and their waiting jobs: pause, resume and drain them."""
         return self.admin().queues
 
     @property
@@ -342,18 +343,18 @@ class Mainspring:
 
     @property
     def processes(self) -> Processes:
-        """Workers and schedulers on record."""
+        """Stored workers and schedulers."""
         return self.admin().processes
 
     def job(self, job_id: int) -> JobHandle[Any]:
-        """A handle for a job known by its id. The store is not asked before it is waited for."""
+        """A handle for a job with this id. The store is not read before a wait for the result."""
         return JobHandle(id=valid_job_id(job_id, "job_id"), results=self)
 
     def send_event(
         self, name: str, payload: object = None, *, job: JobHandle[Any] | int | None = None
     ) -> bool:
-        """What `ctx.await_event(name)` waits for: in this job, or else in every job, now or later. The first
-        one counts; False when it had been sent before. Kept when it returns."""
+        """Send an event, for which `ctx.await_event(name)` waits: to this job, or else to every job, now or
+        later. The first event of a name counts; False if it was already sent. It is stored on return."""
         return self._portal.call(
             lambda: self.asend_event(name, payload, job=job), instead="await asend_event()"
         )
@@ -392,7 +393,7 @@ class Mainspring:
         if names:
             self._telemetry.emit(SchedulesWritten(names=tuple(names[:MOST_TOLD]), count=len(names)))
         # A schedule taken out of the code is not taken out of the store: another app may own it.
-        # There may be a million of them, so only the first few are read and told.
+        # There may be a million such schedules, so only the first few are read and reported.
         stray = await store.schedules.undeclared(list(self._registry.schedules), limit=MOST_TOLD + 1)
         if stray:
             told = tuple(stray[:MOST_TOLD])
@@ -402,16 +403,16 @@ class Mainspring:
     async def _store(self, *, prepare: bool = True) -> Store:
         """This event loop's store, opened at the first call. An SQLite file is brought up to date
         when it is opened; PostgreSQL needs `mainspring db migrate`, and a schema that is behind or
-        ahead is refused here. Not to `prepare` leaves both to the caller."""
+        ahead is refused here. Without `prepare` the caller must do both."""
         loop = asyncio.get_running_loop()
         opening = self._opened.stores.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
             opening = self._opened.stores[loop] = loop.create_task(self._open(prepare))
-        # Once a job: of a store that is open there is nothing to wait for.
+        # This runs once for each job: an open store needs no wait.
         return opening.result() if opening.done() else await asyncio.shield(opening)
 
     async def aclose(self) -> None:
-        """Let go of this event loop's store, and of its connections to brokers."""
+        """Close this event loop's store, and its connections to brokers."""
         waiter = self._opened.waiters.pop(asyncio.get_running_loop(), None)
         if waiter is not None:
             await waiter.close()
@@ -427,7 +428,7 @@ class Mainspring:
                 await store.close()
 
     def close(self) -> None:
-        """Let go of what blocking calls have opened."""
+        """Close what blocking calls have opened."""
         self._portal.close()
 
     async def __aenter__(self) -> Self:
@@ -456,7 +457,7 @@ class Mainspring:
                     self._opened.in_memory = open_store(url, clock=self._clock)
                 store = self._opened.in_memory
             if prepare:
-                await store.migrate()  # by each, for the other may still be at it
+                await store.migrate()  # each event loop does this, because the other may not have finished
             return store
         store = open_store(url, clock=self._clock)
         try:
@@ -469,7 +470,7 @@ class Mainspring:
 
 
 class _LeaseHome:
-    """What a lease needs of its app."""
+    """The parts of an app that a lease needs."""
 
     def __init__(self, app: Mainspring) -> None:
         self._app = app
@@ -480,8 +481,8 @@ class _LeaseHome:
 
 
 class Opened:
-    """What an app has opened, by event loop. A forked child starts with nothing: what its parent opened stays
-    the parent's."""
+    """What an app has opened, by event loop. A forked child starts empty: it does not use what its parent
+    opened."""
 
     def __init__(self, in_memory: Store | None = None) -> None:
         self.stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Store]]
@@ -507,5 +508,5 @@ async def _prepared(store: Store, *, migrate: bool) -> None:
         else:
             await store.verify()
     except AnswerLost as lost:
-        # Nothing the caller wants has been asked for yet, so there is nothing to find out.
+        # The caller's own call has not begun, so its outcome is not in doubt.
         raise StoreUnavailable(str(lost)) from lost

@@ -21,7 +21,7 @@ AT_EXIT_WITHIN_SECONDS = 2.0
 
 class Portal:
     """Runs coroutines for blocking callers, from any thread. Its own thread starts with the first
-    call, and anew in a forked child, which inherits no threads. `goodbye` is run on it at the end."""
+    call, and again in a forked child, which inherits no threads. `goodbye` runs on that thread at the end."""
 
     def __init__(self, goodbye: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._goodbye = goodbye
@@ -34,9 +34,9 @@ class Portal:
     def call(
         self, work: Callable[[], Coroutine[Any, Any, T]], *, instead: str, while_waited_for: bool = False
     ) -> T:
-        """Run it to its end and answer its result. Refused on a thread whose event loop would be
-        blocked; `instead` is what to write there. What runs only `while_waited_for` is given up
-        when its caller is interrupted; other work goes on to its end."""
+        """Run a coroutine to its end and answer its result. Refused on a thread whose event loop would be
+        blocked: the error names the call `instead`. With `while_waited_for` the work is cancelled when
+        its caller is interrupted; other work continues to its end."""
         if _in_event_loop():
             raise UsageError(f"this call would block the running event loop; use `{instead}` instead")
         running = asyncio.run_coroutine_threadsafe(work(), self._running())
@@ -47,20 +47,20 @@ class Portal:
                 running.cancel()
 
     def close(self, *, within: float | None = None) -> None:
-        """Say goodbye and end the thread. Nothing happens if it never ran."""
+        """Run `goodbye` and end the thread. Nothing happens if the thread never started."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None or self._pid != os.getpid():
             return
         try:
             asyncio.run_coroutine_threadsafe(self._goodbye(), loop).result(within)
-        finally:  # a goodbye that fails must not leave the thread behind
+        finally:  # the thread must end even if `goodbye` fails
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
 
     def inherit(self) -> None:
-        """We are in a child: the thread is not here, and the event loop's files are the parent's, too."""
+        """Called in a forked child: it has no such thread, and the parent uses the event loop's files too."""
         forks.abandon(self._loop)
         self._lock, self._loop, self._thread = threading.Lock(), None, None
 
@@ -73,7 +73,7 @@ class Portal:
                     target=self._loop.run_forever, name="mainspring-blocking", daemon=True
                 )
                 self._thread.start()
-                # A script that enqueues and ends should still get its hint to the workers out.
+                # A script that enqueues and ends should still send its hint to the workers.
                 atexit.register(_close_at_exit, weakref.ref(self))
             return self._loop
 

@@ -25,7 +25,7 @@ def test_who_lives_is_listed_and_who_left_is_not(shell: Shell, started: Start) -
     assert nobody.err.startswith("no live process in ")
     assert (member["name"], member["role"], member["alive"]) == ("ann", "worker", True)
     assert member["queues"] == ["mail", "default"]
-    assert titles.split()[:3] == ["MEMBER", "ROLE", "NAME"]
+    assert titles.split()[:3] == ["PROCESS", "ROLE", "NAME"]
     assert line.split()[:3] == [member["id"], "worker", "ann"]
     assert "mail,default" in line
     assert shell("processes", "list", "--all", "--json").data == []

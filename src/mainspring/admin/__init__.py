@@ -1,4 +1,4 @@
-"""Questions and orders about one store, by noun; what an order changes is in the audit log.
+"""Questions and orders about one store, with one module for each noun. The audit log has every order.
 
-The command line, the HTTP API, the dashboard and a program's own code come in through `Admin` (admin.py).
+The command line, the HTTP API, the dashboard and users' programs call `Admin` (admin.py).
 """

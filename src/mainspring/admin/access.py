@@ -1,4 +1,4 @@
-"""Tokens and sessions: who has access from outside. The secret of a token is shown once."""
+"""Tokens and sessions of users and programs. The secret of a token is shown once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mainspring.store.store import Store
 
 RoleOption = Literal["viewer", "operator", "admin"]
 PREFIX = "ms_"
-"""What every token begins with, so that scanners of leaked secrets know ours."""
+"""The begin of every token, so that scanners for leaked secrets recognise it."""
 HINT = len(PREFIX) + 4
 LONGEST_NAME = 100
 LONGEST_TOKEN = 200
@@ -29,7 +29,7 @@ _MINUTE, _LONGEST = timedelta(minutes=1), timedelta(days=3650)
 
 
 class Shown(Value, frozen=True, kw_only=True):
-    """A token with its secret: the one time that it can be seen."""
+    """A new token with its secret. The secret is not shown again."""
 
     token: Token
     secret: str
@@ -47,8 +47,8 @@ class Tokens(Noun):
         scopes: Sequence[str] = (),
         expires: Duration | None = None,
     ) -> Shown:
-        """A token of this name; without `scopes` it reaches everything its role may, without `expires` it
-        ends when it is revoked. An actor grants no more than it has, and not for longer."""
+        """Create a token of this name. Without `scopes` it has all scopes; without `expires` it ends when it
+        is revoked. An actor cannot grant more than its own access, and not for longer."""
         valid_actor_name(name)
         store, actor, entropy = await self._store(), self._context.actor, self._context.entropy
         kept, secret = _role(role), PREFIX + _written(entropy.secret())
@@ -69,12 +69,12 @@ class Tokens(Noun):
         )
 
     async def aall(self) -> list[Token]:
-        """Every token on record, newest first."""
+        """Every stored token, newest first."""
         return await (await self._store()).access.tokens(at=self._stamp)
 
     @order("tokens.revoke", result=lambda changed: {"changed": changed})
     async def arevoke(self, token_id: int) -> bool:
-        """End a token and its sessions, at once; False when it had ended before."""
+        """End a token and its sessions at once. False if the token had already ended."""
         if token_id not in {each.id for each in await self.aall()}:
             raise NotFound("token", token_id)
         return await carried_out((await self._store()).access.revoke_token(token_id, at=self._stamp))
@@ -111,14 +111,14 @@ class Sessions(Noun):
 
 
 class Credentials:
-    """What requests come in with: the secret of a token, the cookie of a session."""
+    """Finds the actor of a request by the secret of a token or the cookie of a session."""
 
     def __init__(self, store: Store, clock: Clock, entropy: Entropy, settings: AccessConfig) -> None:
         self._store, self._clock, self._entropy, self._settings = store, clock, entropy, settings
 
     async def token_actor(self, secret: str) -> Actor | None:
-        """The actor that a token stands for; None for one that is not alive. It is looked up by its
-        digest: how long that takes says nothing about any token."""
+        """The actor of a token; None if the token has ended. The look-up uses the digest, so its duration
+        contains no information about other tokens."""
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_TOKEN:
             return None
         token = await self._store.access.token(digest_of(secret), at=self._clock.stamp())
@@ -134,7 +134,7 @@ class Credentials:
         )
 
     async def sign_in(self, actor: Actor) -> str:
-        """A new session; answers what its cookie says."""
+        """Open a session; the answer is the value of its cookie."""
         cookie = _written(self._entropy.secret())
         new = NewSession(
             digest=digest_of(cookie),
@@ -149,11 +149,11 @@ class Credentials:
         return cookie
 
     async def sign_out(self, session_id: int) -> None:
-        """End a session; nothing happens where it has ended already."""
+        """End a session. Nothing happens if it has already ended."""
         await self._store.access.close_sessions(session_id=session_id, at=self._clock.stamp())
 
     async def session_actor(self, cookie: str) -> Actor | None:
-        """The actor of a session; None when it has ended. Asked anew for every request."""
+        """The actor of a session; None if the session has ended. Every request calls this again."""
         if len(cookie) > LONGEST_TOKEN:
             return None
         found = await self._store.access.session(
@@ -177,12 +177,12 @@ class Credentials:
 
 
 def digest_of(secret: str) -> bytes:
-    """What a secret is kept as. It has 256 bits of chance: there is nothing to guess, so no slow hash."""
+    """The stored form of a secret. A secret has 256 random bits, so a fast hash is safe."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def valid_actor_name(name: object) -> str:
-    """A name that goes on record, or InvalidArgument."""
+    """The name, or InvalidArgument if it cannot be stored as the name of an actor."""
     if (
         not isinstance(name, str)
         or not name.isprintable()
@@ -258,10 +258,6 @@ class SessionView(Value, frozen=True, kw_only=True):
         )
 
 
-def _limits(settings: AccessConfig) -> dict[str, timedelta]:
-    return {"idle": settings.session_idle, "longest": settings.session_longest}
-
-
 def _role(role: object) -> AccessRole:
     try:
         return AccessRole(str(role))
@@ -269,11 +265,15 @@ def _role(role: object) -> AccessRole:
         raise InvalidArgument("role", role, f"one of {', '.join(AccessRole)}") from None
 
 
-def _scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    for each in scopes:
-        if each not in NOUNS:
-            raise InvalidArgument("scope", each, f"one of {', '.join(NOUNS)}")
-    return tuple(dict.fromkeys(scopes))
+def _written(secret: bytes) -> str:
+    return urlsafe_b64encode(secret).rstrip(b"=").decode()
+
+
+def _lifetime(expires: Duration) -> timedelta:
+    length = duration(expires, "expires", least=_MINUTE)
+    if length > _LONGEST:
+        raise InvalidArgument("expires", expires, f"at most {_LONGEST.days}d")
+    return length
 
 
 def _check_giver(
@@ -290,12 +290,12 @@ def _check_giver(
         )
 
 
-def _lifetime(expires: Duration) -> timedelta:
-    length = duration(expires, "expires", least=_MINUTE)
-    if length > _LONGEST:
-        raise InvalidArgument("expires", expires, f"at most {_LONGEST.days}d")
-    return length
+def _scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    for each in scopes:
+        if each not in NOUNS:
+            raise InvalidArgument("scope", each, f"one of {', '.join(NOUNS)}")
+    return tuple(dict.fromkeys(scopes))
 
 
-def _written(secret: bytes) -> str:
-    return urlsafe_b64encode(secret).rstrip(b"=").decode()
+def _limits(settings: AccessConfig) -> dict[str, timedelta]:
+    return {"idle": settings.session_idle, "longest": settings.session_longest}

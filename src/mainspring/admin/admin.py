@@ -18,8 +18,8 @@ from mainspring.admin.workflows.orders import Workflows
 
 
 class Admin:
-    """What one actor asks and orders of one store. Methods that begin with `a` are awaited; those without it
-    block until they have an answer."""
+    """The questions and orders of one actor about one store. Methods whose names begin with `a` are awaited.
+    The methods without it block until they have an answer."""
 
     def __init__(self, context: AdminContext) -> None:
         self.context = context

@@ -1,4 +1,4 @@
-"""Alerts: look at them, acknowledge them, test who is notified."""
+"""Alerts: find them, acknowledge them, send test alerts to the destinations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _WORDS = {
 
 
 class RuleInfo(Value, frozen=True, kw_only=True):
-    """A rule, whether it is on, and what its thresholds are."""
+    """A rule, whether it is on, and its thresholds."""
 
     rule: Rule
     on: bool
@@ -78,7 +78,7 @@ class RuleInfo(Value, frozen=True, kw_only=True):
 
 
 class Tried(Value, frozen=True, kw_only=True):
-    """What came of a test message to one target."""
+    """The result of a test message to one target."""
 
     target: str
     kind: NoteKind
@@ -86,7 +86,7 @@ class Tried(Value, frozen=True, kw_only=True):
 
 
 class AlertShown(Value, frozen=True, kw_only=True):
-    """An alert and what was or will be said of it."""
+    """An alert and its notifications, sent or not yet sent."""
 
     alert: Alert
     notes: tuple[AlertNote, ...]
@@ -108,7 +108,7 @@ class Alerts(Noun):
         return AlertShown(alert=alert, notes=tuple(await store.alerts.notes(alert_id)))
 
     async def aundelivered(self) -> list[AlertNote]:
-        """The newest notes that a notifier did not take at its last try."""
+        """The newest notifications whose last try failed."""
         return await (await self._store()).alerts.undelivered_notes(limit=UNDELIVERED)
 
     @order("alerts.ack", result=lambda changed: {"changed": changed})
@@ -125,7 +125,7 @@ class Alerts(Noun):
         several=True,
     )
     async def atest(self, targets: Sequence[Notifier]) -> list[Tried]:
-        """Send a test alert and its recovery to each of these; answer what came of each."""
+        """Send a test alert and its recovery to each of these targets; answer the results."""
         return await test(targets, self._clock, self._context.entropy, who=self._author)
 
     def rules(self) -> list[RuleInfo]:
@@ -140,7 +140,7 @@ class Alerts(Noun):
 
 
 def rules(config: AlertsConfig) -> list[RuleInfo]:
-    """Every rule, in the order in which they are told."""
+    """Every rule, in the order in which notifications name them."""
     known = {each.name for each in fields(config)}
     return [
         RuleInfo(
@@ -165,8 +165,8 @@ def testable(
     *,
     any_target: bool = False,
 ) -> list[Notifier]:
-    """The targets that are set, or those of them that are named as they are shown. Only who may set them may
-    also name others (`any_target`): a test reaches whatever it is given."""
+    """The configured targets, or the ones that `to` names in their shown form. `any_target` permits other
+    targets too: only for callers who may configure targets, because a test calls any address."""
     if not to:
         return notifiers(config, clock, log)
     if any_target:
@@ -180,7 +180,7 @@ def testable(
 
 
 async def test(targets: Sequence[Notifier], clock: Clock, entropy: Entropy, *, who: str) -> list[Tried]:
-    """Send a test alert and its recovery to each target; answer what came of each."""
+    """Send a test alert and its recovery to each target; answer the results."""
     uid, since = entropy.worker_id(), clock.now()
     tried = []
     for target in targets:
@@ -197,14 +197,6 @@ async def test(targets: Sequence[Notifier], clock: Clock, entropy: Entropy, *, w
             message = Message(id=f"{uid:016x}.{kind}", parts=(part,), test=True)
             tried.append(Tried(target=target.shown, kind=kind, problem=await _problem(target, message)))
     return tried
-
-
-async def _problem(target: Notifier, message: Message) -> str | None:
-    try:
-        await target.send(message)
-    except Exception as problem:  # noqa: BLE001 - whatever it is, it is the answer
-        return str(problem) or type(problem).__name__
-    return None
 
 
 class AlertView(Value, frozen=True, kw_only=True):
@@ -288,7 +280,7 @@ class AlertDetail(AlertView, frozen=True, kw_only=True):
 
 
 class TriedView(Value, frozen=True, kw_only=True):
-    """What came of one test message."""
+    """The result of one test message."""
 
     target: str
     kind: NoteKind
@@ -305,3 +297,11 @@ class TriedView(Value, frozen=True, kw_only=True):
 
 def _plain(value: object) -> str:
     return format_duration(value) if isinstance(value, timedelta) else str(value)
+
+
+async def _problem(target: Notifier, message: Message) -> str | None:
+    try:
+        await target.send(message)
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it is the answer
+        return str(problem) or type(problem).__name__
+    return None

@@ -1,4 +1,4 @@
-"""The audit log as operators read it: what actors ordered, and whether the chain of its entries holds."""
+"""The audit log for operators: the orders of actors, and the check of the chain of entries."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ EVERYTHING = AuditFilter()
 
 
 class RecordedOrder(Value, frozen=True, kw_only=True):
-    """One order. `end` is the entry that says how it ended: of an order that was one transaction the same as
-    `entry`, of any other order an entry of its own, once the end is known."""
+    """One order. `end` is the entry that has its result. If the order was one transaction, `end` is `entry`.
+    Any other order has a second entry, which is written when the end is known."""
 
     entry: AuditEntry
     end: AuditEntry | None
 
     @property
     def outcome(self) -> str:
-        """done, failed or refused; in doubt while the end is not on record: the order is being carried out,
-        or the process died over it, or the answer of the store was lost."""
+        """done, failed or refused. It is in doubt while no end is recorded: the order is still running, its
+        process died, or the answer of the store was lost."""
         if self.entry.phase is AuditPhase.REFUSED:
             return self.entry.phase.value
         return IN_DOUBT if self.end is None else self.end.phase.value
 
     @property
     def asked(self) -> object:
-        """What was ordered."""
+        """The arguments of the order."""
         said = _read(self.entry.details)
         if self.end is not self.entry or not isinstance(said, dict):
             return said
@@ -44,7 +44,7 @@ class RecordedOrder(Value, frozen=True, kw_only=True):
 
     @property
     def result(self) -> object:
-        """What came of it; None while that is not known."""
+        """The result of the order; None while it is not known."""
         if self.end is None:
             return None
         said = _read(self.end.details)
@@ -52,12 +52,12 @@ class RecordedOrder(Value, frozen=True, kw_only=True):
 
 
 class Verified(Value, frozen=True, kw_only=True):
-    """Whether the chain holds up to its head, and the first entry that does not."""
+    """The result of a check of the chain: the number of correct entries, and the first wrong one."""
 
     entries: int
-    """How many hold, from the first on."""
+    """Correct entries, counted from the first."""
     head: bytes
-    """The digest of the last of them: kept elsewhere, it proves later that none of them was changed."""
+    """The digest of the last correct entry. A copy elsewhere can prove later that no entry was changed."""
     bad_id: int | None = None
     why: str = ""
 
@@ -67,7 +67,7 @@ class Verified(Value, frozen=True, kw_only=True):
 
 
 class AuditLog(Noun):
-    """What actors ordered, and whether the record of it is whole."""
+    """Questions about the audit log of one store."""
 
     async def afind(self, which: AuditFilter = EVERYTHING) -> list[RecordedOrder]:
         """Orders, newest first, each with its end."""
@@ -83,9 +83,8 @@ class AuditLog(Noun):
         ]
 
     async def averify(self, *, known: tuple[int, bytes] | None = None, page: int = LARGEST_PAGE) -> Verified:
-        """Read the whole chain, a page at a time. `known` is the id and the digest of an entry, from an
-        earlier check: without it, a log that was written anew from the first entry on looks like any
-        other."""
+        """Read the whole chain, page by page. `known` is the id and the digest of an entry from an earlier
+        check. Without `known`, this check accepts a log that was rewritten from its first entry on."""
         log = (await self._store()).audit_log
         head_id, head = await log.head()
         last, digest = 0, START
@@ -109,14 +108,6 @@ class AuditLog(Noun):
     verify = blocking(averify)
 
 
-def _fault(entry: AuditEntry, last: int, digest: bytes) -> str:
-    if entry.id != last + 1:
-        return "it is missing"
-    if entry.digest != digest_of(digest, entry):
-        return "it was changed, or one before it was taken out"
-    return ""
-
-
 class AuditEntryView(Value, frozen=True, kw_only=True):
     """An order as programs read it."""
 
@@ -135,7 +126,7 @@ class AuditEntryView(Value, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, action: RecordedOrder) -> Self:
-        """Of an order, with its end where that is known."""
+        """Of an order, with its end if the end is known."""
         entry, end = action.entry, action.end
         return cls(
             id=entry.id,
@@ -153,15 +144,8 @@ class AuditEntryView(Value, frozen=True, kw_only=True):
         )
 
 
-def _read(details: bytes) -> object:
-    try:
-        return msgspec.json.decode(details)
-    except msgspec.DecodeError:  # not written by a store: it is shown, and `verify` says so
-        return details.decode("utf-8", "replace")
-
-
 class VerifiedView(Value, frozen=True, kw_only=True):
-    """What a check of the chain found."""
+    """The result of a check of the chain, as programs read it."""
 
     sound: bool
     entries: int
@@ -179,3 +163,18 @@ class VerifiedView(Value, frozen=True, kw_only=True):
             bad_id=found.bad_id,
             why=found.why or None,
         )
+
+
+def _read(details: bytes) -> object:
+    try:
+        return msgspec.json.decode(details)
+    except msgspec.DecodeError:  # no store wrote this entry: it is shown, and `verify` reports it
+        return details.decode("utf-8", "replace")
+
+
+def _fault(entry: AuditEntry, last: int, digest: bytes) -> str:
+    if entry.id != last + 1:
+        return "it is missing"
+    if entry.digest != digest_of(digest, entry):
+        return "it was changed, or one before it was taken out"
+    return ""

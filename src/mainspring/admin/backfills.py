@@ -1,6 +1,6 @@
-"""Backfills: slots of the past, run on request by the schedulers, whatever the policies and pauses say.
+"""Backfills: schedulers run slots of the past on request. Policies and pauses do not apply to a backfill.
 
-Which slots would be run, and why, is decided from records that were read before.
+`Backfills` reads the records. Pure functions decide which slots run, and why.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from mainspring.triggers.rolled import is_skipped
 MOST_AT_ONCE = 1000
 _PAGE = 1000
 _MOST_ROWS = 1_000_000
-_EVER, _INSTANT = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_LEDGER_START = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_SLOTS = 100_000
-"""In one backfill: a year of a schedule that fires every six minutes."""
+"""The most slots of one backfill: a year of a schedule that fires every six minutes."""
 _INSTANT = timedelta(microseconds=1)
 _EVER, _NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _FAILED = (JobState.DEAD, JobState.CANCELLED)
@@ -53,8 +53,16 @@ _ENDED = {
 }
 
 
+class PlannedSlot(Value, frozen=True, kw_only=True):
+    """One slot of the range: whether the backfill runs it, and the reason."""
+
+    slot: BackfillSlot
+    run: bool
+    why: str
+
+
 class BackfillPlan(Value, frozen=True, kw_only=True):
-    """What a backfill would do, slot by slot, in the order in which they would run."""
+    """The slots of a backfill, in the order in which they would run."""
 
     schedule: str
     start: datetime
@@ -66,7 +74,7 @@ class BackfillPlan(Value, frozen=True, kw_only=True):
 
     @property
     def to_run(self) -> tuple[PlannedSlot, ...]:
-        """Those that are to be run."""
+        """The slots that the backfill runs."""
         return tuple(each for each in self.slots if each.run)
 
 
@@ -106,13 +114,13 @@ class Backfills(Noun):
         )
 
     async def aplan_left_out(self, name: str, *, max_active: int | None = None) -> BackfillPlan:
-        """Exactly the slots that the circuit breaker left out and that nobody has run since, oldest first.
-        While a backfill of the schedule is under way, none: it may be running them."""
+        """Exactly the slots that the circuit breaker dropped and that have no job yet, oldest first. The plan
+        runs no slot while another backfill of the schedule is active, because that one may run them."""
         store = await self._store()
         now = await store.now(at=self._stamp)
         versions = await _versions(store, name)
         calendars = await calendars_of(store, {each.schedule.trigger for each in versions})
-        rows = await ledger(store, name, start=_EVER, most=_MOST_ROWS)
+        rows = await ledger(store, name, start=_LEDGER_START, most=_MOST_ROWS)
         slots = left_out(versions, rows, calendars)
         for each in await store.backfills.all(limit=_PAGE, schedule=name):
             if each.state is BackfillState.ACTIVE:
@@ -130,24 +138,24 @@ class Backfills(Noun):
 
     @order("backfills.start", about=lambda plan: plan.schedule, result=lambda begun: {"backfill": begun.id})
     async def astart(self, plan: BackfillPlan) -> Backfill:
-        """Put a plan on record: from then on schedulers make its jobs. A slot that was run between the
-        planning and its turn is left alone."""
+        """Store a plan. Schedulers then create its jobs. A slot that got a job after the planning is not run
+        again."""
         return await self._begun(plan)
 
     @order("backfills.go_on", about=lambda plan: plan.schedule, result=lambda begun: {"backfill": begun.id})
     async def ago_on(self, plan: BackfillPlan) -> Backfill:
-        """The same for a plan of the slots that the circuit breaker left out."""
+        """Store a plan of the slots that the circuit breaker dropped."""
         return await self._begun(plan)
 
     @order("backfills.cancel", result=lambda done: {"cancelled": done})
     async def acancel(self, backfill_id: int) -> bool:
-        """Make no more jobs of it; False when it had ended already."""
+        """Create no more jobs of a backfill. False if it had already ended."""
         await self.aget(backfill_id)
         store = await self._store()
         return await carried_out(store.backfills.cancel(backfill_id, author=self._author, at=self._stamp))
 
     async def aget(self, backfill_id: int) -> Backfill:
-        """One backfill, and how far it is."""
+        """One backfill with its progress."""
         found = await (await self._store()).backfills.get(backfill_id)
         if found is None:
             raise NotFound("backfill", backfill_id)
@@ -183,22 +191,8 @@ class Backfills(Noun):
     newest = blocking(anewest)
 
 
-async def _versions(store: Store, name: str) -> list[ScheduleVersion]:
-    versions = await store.schedules.versions(name)
-    if not versions:
-        raise NotFound("schedule", name)
-    return versions
-
-
-async def _states(store: Store, job_ids: list[int], at: Stamp) -> dict[int, JobState]:
-    found: dict[int, JobState] = {}
-    for first in range(0, len(job_ids), _PAGE):
-        found |= await store.jobs.states(job_ids[first : first + _PAGE], at=at)
-    return found
-
-
 class BackfillView(Value, frozen=True, kw_only=True):
-    """How far a backfill is."""
+    """A backfill with its progress, as programs read it."""
 
     id: int
     schedule: str
@@ -241,40 +235,11 @@ class PlannedSlotView(Value, frozen=True, kw_only=True):
         )
 
 
-def _check_range(start: datetime, end: datetime, now: datetime) -> None:
-    for name, instant in (("from", start), ("to", end)):
-        if instant.tzinfo is None:
-            raise InvalidArgument(name, instant.isoformat(), "a moment with its offset")
-    if end <= start:
-        raise InvalidArgument("to", end.isoformat(), f"a moment after from, {start.isoformat()}")
-    if end > now:
-        raise InvalidArgument(
-            "to", end.isoformat(), f"a moment that is past (the database's now is {now.isoformat()})"
-        )
-
-
-def _at_once(asked: int | None, newest: ScheduleVersion) -> int:
-    if asked is None:
-        schedule = newest.schedule
-        return schedule.overlap_limit if schedule.overlap is Overlap.ALLOW else 1
-    if type(asked) is not int or not 1 <= asked <= MOST_AT_ONCE:
-        raise InvalidArgument("max_active", asked, f"a whole number from 1 to {MOST_AT_ONCE}")
-    return asked
-
-
-class PlannedSlot(Value, frozen=True, kw_only=True):
-    """One slot of the range: whether it is to be run, and why or why not."""
-
-    slot: BackfillSlot
-    run: bool
-    why: str
-
-
 def slots_between(
     versions: Sequence[ScheduleVersion], start: datetime, end: datetime, calendars: Calendars
 ) -> list[BackfillSlot]:
-    """Slots from `start` on and before `end`, each of the version in force when it came; before there was
-    any, of the first. What a calendar takes away is no slot of anybody's."""
+    """Slots from `start` on and before `end`. Each slot belongs to the version that was in force at the slot,
+    or to the first version if there was none yet. Days that a calendar leaves out have no slots."""
     found: list[BackfillSlot] = []
     for slot in _walk(versions, start, end, calendars):
         if len(found) == MOST_SLOTS:
@@ -289,8 +254,8 @@ def slots_between(
 def left_out(
     versions: Sequence[ScheduleVersion], rows: Sequence[Slot], calendars: Calendars
 ) -> list[PlannedSlot]:
-    """The slots that the circuit breaker left out and that nobody has run since, oldest first; the first
-    `MOST_SLOTS` of them."""
+    """The slots that the circuit breaker dropped and that have no job yet, oldest first: at most
+    `MOST_SLOTS`."""
     by_slot = {row.slot_at: row for row in rows}
     found: list[PlannedSlot] = []
     for row in sorted((row for row in rows if row.reason is Skipped.BREAKER), key=lambda row: row.slot_at):
@@ -310,10 +275,45 @@ def judge(
     states: Mapping[int, JobState],
     reprocess: Reprocess,
 ) -> list[PlannedSlot]:
-    """What is to become of each slot, given the ledger and where the jobs it names stand."""
+    """Decide for each slot whether it runs, from the ledger and the states of its jobs."""
     by_slot = {row.slot_at: row for row in rows}
     covering = sorted((row for row in rows if row.since is not None), key=lambda row: row.slot_at)
     return [_judged(slot, by_slot.get(slot.slot_at), covering, states, reprocess) for slot in slots]
+
+
+def _check_range(start: datetime, end: datetime, now: datetime) -> None:
+    for name, instant in (("from", start), ("to", end)):
+        if instant.tzinfo is None:
+            raise InvalidArgument(name, instant.isoformat(), "a moment with its offset")
+    if end <= start:
+        raise InvalidArgument("to", end.isoformat(), f"a moment after from, {start.isoformat()}")
+    if end > now:
+        raise InvalidArgument(
+            "to", end.isoformat(), f"a moment that is past (the database's now is {now.isoformat()})"
+        )
+
+
+async def _versions(store: Store, name: str) -> list[ScheduleVersion]:
+    versions = await store.schedules.versions(name)
+    if not versions:
+        raise NotFound("schedule", name)
+    return versions
+
+
+async def _states(store: Store, job_ids: list[int], at: Stamp) -> dict[int, JobState]:
+    found: dict[int, JobState] = {}
+    for first in range(0, len(job_ids), _PAGE):
+        found |= await store.jobs.states(job_ids[first : first + _PAGE], at=at)
+    return found
+
+
+def _at_once(asked: int | None, newest: ScheduleVersion) -> int:
+    if asked is None:
+        schedule = newest.schedule
+        return schedule.overlap_limit if schedule.overlap is Overlap.ALLOW else 1
+    if type(asked) is not int or not 1 <= asked <= MOST_AT_ONCE:
+        raise InvalidArgument("max_active", asked, f"a whole number from 1 to {MOST_AT_ONCE}")
+    return asked
 
 
 def _walk(
@@ -355,7 +355,7 @@ def _judged(
 
 
 def _absent(slot: BackfillSlot, covering: Sequence[Slot]) -> str:
-    # Rows stand for stretches that do not overlap, so only the first one after the slot can.
+    # The ranges of rows do not overlap, so only the first row after the slot can cover it.
     place = bisect_right(covering, slot.slot_at, key=lambda row: row.slot_at)
     row = covering[place] if place < len(covering) else None
     if row is None or row.since is None or row.since > slot.slot_at:

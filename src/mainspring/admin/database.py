@@ -19,8 +19,8 @@ class Database(Noun):
     """The schema and the id of one database."""
 
     async def amigrate(self) -> list[str]:
-        """Bring the schema up to this version; answer what was applied. Before the first migration there is
-        no audit log: what was applied is put on record afterwards."""
+        """Bring the schema up to this version; answer the applied migrations. They are recorded afterwards,
+        because there is no audit log before the first migration."""
         applied = await (await self._context.unprepared()).migrate()
         if applied:
             async with self._context.recorded("db.migrate") as ending:
@@ -38,7 +38,7 @@ class Database(Noun):
     @order("db.new_id", about=lambda **_: "", result=lambda ids: {"was": ids[0], "id": ids[1]})
     async def arenew_identity(self, *, force: bool = False, note: str | None = None) -> tuple[str, str]:
         """Give the database a new id; answer the old one and the new one. Refused while processes are alive,
-        unless forced: they have learnt the old one. The note is for the audit log."""
+        unless forced, because the processes keep the old id. The note is for the audit log."""
         store, digits = await self._store(), self._context.entropy.secret().hex()
         new = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
         ids = await carried_out(
@@ -69,7 +69,7 @@ def steps(dialect: str) -> list[dict[str, object]]:
 
 
 def script(dialect: str) -> str:
-    """One transaction that makes the schema from nothing, and records it, so that `verify` agrees."""
+    """The SQL of one transaction that creates the schema and records its migrations for `verify`."""
     return "\n".join(["BEGIN;", *_statements(dialect), "COMMIT;", ""])
 
 

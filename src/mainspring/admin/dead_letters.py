@@ -1,4 +1,4 @@
-"""Dead letters: look at them, give them other arguments, replay them, delete them."""
+"""Dead letters: find them, edit their arguments, replay them, delete them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ MOST_COUNTED = 1_000_000
 ALL = DeadFilter()
 _TRIES = 3
 _MOMENT = timedelta(microseconds=1)
-
 Arguments = tuple[list[object], dict[str, object]]
 Change = Callable[[DeadJob, Arguments], Arguments]
-"""Given a letter and its arguments, answers those it should have, or raises."""
+"""Takes a letter and its arguments, and answers the new arguments, or raises."""
 
 
 class ReplayedPage(Value, frozen=True, kw_only=True):
-    """One page that is done: every letter of it from `last_id` up has been looked at."""
+    """One page of a replay: every letter of it from `last_id` upwards was checked."""
 
     job_ids: tuple[int, ...]
     looked_at: int
     last_id: int
     workflows: tuple[int, ...] = ()
-    """The workflows whose letters were left: a retry of a workflow runs its failed steps."""
+    """The workflows whose letters were not replayed: a retry of the workflow runs its failed steps."""
     left: int = 0
-    """How many letters belong to workflows and were left."""
+    """How many letters belong to workflows and were not replayed."""
+
+
+OnPage = Callable[[ReplayedPage], bool | None]
+"""Called after each page; True ends the replay there."""
 
 
 class Replayed(Value, frozen=True, kw_only=True):
@@ -48,7 +51,7 @@ class Replayed(Value, frozen=True, kw_only=True):
     job_ids: tuple[int, ...] = ()
     looked_at: int = 0
     last_id: int | None = None
-    """The lowest id that was looked at: the replay can go on below it."""
+    """The lowest id that was checked: the replay can continue below this id."""
     workflows: tuple[int, ...] = ()
     left: int = 0
 
@@ -61,10 +64,6 @@ class Replayed(Value, frozen=True, kw_only=True):
             workflows=tuple(dict.fromkeys((*self.workflows, *page.workflows))),
             left=self.left + page.left,
         )
-
-
-OnPage = Callable[[ReplayedPage], bool | None]
-"""Called after each page; True ends the replay there."""
 
 
 def _summary(answer: Replayed) -> object:
@@ -116,7 +115,7 @@ class DeadLetters(Noun):
                 ),
                 lambda done, edited=edited: (edited, done),  # type: ignore[misc]
             )
-            # Where the letter was changed meanwhile, the change is made to what it has now.
+            # If the letter was changed meanwhile, the next try starts from its new arguments.
             if answer[1]:
                 return await self.aget(job_id), True
         raise NotFound("dead letter", job_id)
@@ -135,8 +134,8 @@ class DeadLetters(Noun):
         page: int = PAGE,
         on_page: OnPage | None = None,
     ) -> Replayed:
-        """Put all dead letters back that match, as they are now, from the newest id down and no faster than
-        `per_second`. A letter that dies again meanwhile is left alone."""
+        """Replay all dead letters that match now, from the newest id down and not faster than `per_second`. A
+        letter that dies again meanwhile is not replayed again."""
         done = Replayed()
         pages = _Replay(await self._store(), self._clock, which, per_second).pages(page)
         async for each in pages:
@@ -147,7 +146,7 @@ class DeadLetters(Noun):
 
     @order("dead.purge", result=lambda count: {"purged": count}, several=_is_filter)
     async def apurge(self, which: int | Sequence[int] | DeadFilter) -> int:
-        """Delete dead letters for good; answer how many. Named ones must all be there."""
+        """Delete dead letters for good; answer how many. If ids are given, all of them must exist."""
         store = await self._store()
         if isinstance(which, DeadFilter):
             return sum([await store.dead_letters.purge(page) async for page in _pages(store, which)])
@@ -159,8 +158,8 @@ class DeadLetters(Noun):
 
     @order("dead.purge", result=lambda answer: {"purged": answer[0]})
     async def apurge_page(self, which: DeadFilter) -> tuple[int, bool]:
-        """Delete the newest that match for good, as many as the filter's limit; answer how many, and whether
-        those were all."""
+        """Delete the newest dead letters that match, at most the filter's limit; answer how many were
+        deleted, and whether no more match."""
         store = await self._store()
         ids = [each.id for each in await store.dead_letters.find(which)]
         return await carried_out(
@@ -181,7 +180,7 @@ class DeadLetters(Noun):
 def changed(
     *, args: Sequence[object] | None = None, kwargs: dict[str, object] | None = None, **single: object
 ) -> Change:
-    """Other arguments: `args` and `kwargs` in place of what was there, single keyword arguments over them."""
+    """A change: `args` and `kwargs` replace the old arguments, then the single keyword arguments apply."""
     if args is None and kwargs is None and not single:
         raise InvalidArgument("change", {}, "args, kwargs or a keyword argument")
 

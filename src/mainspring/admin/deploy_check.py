@@ -1,4 +1,4 @@
-"""Whether calls that are on record would still bind to the tasks of the code about to be deployed."""
+"""Checks whether stored calls fit the tasks of the code that is about to be deployed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mainspring.tasks.task import Task
 
 EXAMPLES = 3
 LARGEST = 200
-"""Problems told apart: what is in payloads must not decide how much is kept in mind."""
+"""The most different problems: the content of payloads must not decide how much memory is used."""
 LEAST_PAGE, MOST_PAGE = 50, 2000
 PAGE_BYTES = 8 * 1024 * 1024
 """About as much of payloads as one page may hold, to judge by the page before."""
 
 
 class Source(StrEnum):
-    """Where a call is on record."""
+    """Where a call is stored."""
 
     JOB = "job"
     DEAD = "dead"
@@ -47,7 +47,7 @@ class Trouble(StrEnum):
     VALUE = "value"
     """A value does not fit its parameter's annotation."""
     OTHER = "other"
-    """One of so many that they are not told apart."""
+    """Any further problem, when there are too many different ones."""
 
 
 class Problem(Value, frozen=True, kw_only=True):
@@ -122,14 +122,6 @@ class Comparison:
         return None
 
 
-def _sentence(error: InvalidArgument, task: str) -> str:
-    """What is wrong, without a value of the call: calls with the same problem have other values. Of the
-    task as a whole, what was given is a number of arguments or a parameter's name."""
-    if error.field == task:
-        return f"expected {error.expected}, got {shown(error.got)}"
-    return f"{error.field.removeprefix(f'{task}.')}: expected {error.expected}"
-
-
 async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool) -> Comparison:
     """Look at every live job, every schedule that this code does not write anew, and, if asked, every
     dead letter. Jobs that come and go meanwhile may or may not be seen."""
@@ -140,10 +132,18 @@ async def compare(store: Store, clock: Clock, registry: Registry, *, dead: bool)
         async for letter in _dead(store):
             comparison.look(Source.DEAD, letter.id, letter.task, letter.payload)
     for schedule in await store.schedules.all():
-        # What code declares, it writes when it starts, unless somebody has edited it since.
+        # A start writes the declared schedules, except those that were edited at run time.
         if schedule.edited or schedule.name not in registry.schedules:
             comparison.look(Source.SCHEDULE, schedule.name, schedule.task, schedule.payload)
     return comparison
+
+
+def _sentence(error: InvalidArgument, task: str) -> str:
+    """What is wrong, without a value of the call: calls with the same problem have other values. Of the
+    task as a whole, what was given is a number of arguments or a parameter's name."""
+    if error.field == task:
+        return f"expected {error.expected}, got {shown(error.got)}"
+    return f"{error.field.removeprefix(f'{task}.')}: expected {error.expected}"
 
 
 async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
@@ -154,14 +154,6 @@ async def _live(store: Store, clock: Clock) -> AsyncIterator[Job]:
         before, limit = page[-1].id, _next_limit(page)
 
 
-async def _dead(store: Store) -> AsyncIterator[DeadJob]:
-    before, limit = None, LEAST_PAGE
-    while page := await store.dead_letters.find(DeadFilter(before=before, limit=limit)):
-        for letter in page:
-            yield letter
-        before, limit = page[-1].id, _next_limit(page)
-
-
 def _next_limit(page: Sequence[Job | DeadJob]) -> int:
     size = sum(_size(each) for each in page)
     return max(LEAST_PAGE, min(MOST_PAGE, PAGE_BYTES * len(page) // max(size, 1)))
@@ -169,3 +161,11 @@ def _next_limit(page: Sequence[Job | DeadJob]) -> int:
 
 def _size(job: Job | DeadJob) -> int:
     return len(job.payload) + sum(len(each.message) + len(each.traceback) for each in job.errors)
+
+
+async def _dead(store: Store) -> AsyncIterator[DeadJob]:
+    before, limit = None, LEAST_PAGE
+    while page := await store.dead_letters.find(DeadFilter(before=before, limit=limit)):
+        for letter in page:
+            yield letter
+        before, limit = page[-1].id, _next_limit(page)

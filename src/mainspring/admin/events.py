@@ -12,7 +12,7 @@ from mainspring.tasks.enqueue import new_event
 
 
 class Sent(Value, frozen=True, kw_only=True):
-    """What became of an event; not `first` when it had been sent before, which counts."""
+    """The result of sending an event. `first` is False if the event was already sent."""
 
     event: Event
     first: bool
@@ -23,7 +23,7 @@ class Events(Noun):
 
     @order("events.send", result=lambda sent: {"first": sent.first})
     async def asend(self, name: str, payload: object = None, *, job_id: int | None = None) -> Sent:
-        """To one job, which must be on record, or to every job that waits or will wait."""
+        """Send an event to one job, which must exist, or to every job that waits or will wait."""
         event, store = new_event(name, payload, job_id), await self._store()
         if job_id is not None and await store.jobs.get(job_id, at=self._stamp) is None:
             raise NotFound("job", job_id)
@@ -35,7 +35,7 @@ class Events(Noun):
 
 
 class SentView(Value, frozen=True, kw_only=True):
-    """What became of an event."""
+    """The result of sending an event, as programs read it."""
 
     name: str
     job_id: int | None

@@ -1,4 +1,4 @@
-"""Jobs: put them into queues, look at them, cancel, retry."""
+"""Jobs: enqueue them, find them, cancel, retry, reschedule and edit them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,18 @@ from mainspring.telemetry.traces import traced
 
 LIVE = JobFilter()
 NEVER = "never"
-"""As a deadline: none."""
+"""The value of `expires` that removes the deadline."""
 _WAITING = (JobState.DELAYED, JobState.READY)
 _TRIES = 3
+_WHY_NOT = {
+    JobState.DELAYED: "is waiting for its time",
+    JobState.READY: "is due already and waits for a worker",
+    JobState.RUNNING: "is running",
+    JobState.SUCCEEDED: "has succeeded",
+    JobState.DEAD: "is dead",
+    JobState.CANCELLED: "was cancelled",
+    JobState.DISCARDED: "was discarded by its handler",
+}
 
 
 class Effect(StrEnum):
@@ -53,7 +62,7 @@ class Effect(StrEnum):
 
 
 class Done(Value, frozen=True, kw_only=True):
-    """One job's answer to an order; `why` says why nothing was done."""
+    """The result of an order for one job; `why` is the reason if nothing was done."""
 
     job_id: int = msgspec.field(name="id")
     effect: Effect
@@ -67,29 +76,29 @@ class JobHistory(Value, frozen=True, kw_only=True):
     job: Job
     runs: tuple[Run, ...]
     progress: Progress | None = None
-    """How far a running job said it was."""
+    """The progress that a running job reported."""
     awaits: str | None = None
-    """The event that it waits for."""
+    """The event that the job waits for."""
     workflow: WorkflowRecord | None = None
-    """The workflow that it is."""
+    """The workflow, if the job is one."""
     step: StepOf | None = None
-    """The step of a workflow that it is."""
+    """The step, if the job is a step of a workflow."""
     period: Period | None = None
-    """What the job of a slot stands for."""
+    """The period that the job of a slot covers."""
 
 
 class LoggedRun(Value, frozen=True, kw_only=True):
-    """One run and what was captured of its log."""
+    """One run and its captured log lines."""
 
     number: int
-    """Its place among the runs on record, counted from 1."""
+    """Its place among the stored runs, counted from 1."""
     run: Run
     log: str | None
-    """None when it logged nothing, or its worker never got to write it."""
+    """None if the run logged nothing, or if its worker ended before it could write the log."""
 
 
 class EnqueueRequest(Value, frozen=True, kw_only=True):
-    """One call of a task, with what `Task.using` takes; None leaves it to the task."""
+    """One call of a task, with the options of `Task.using`. None takes the option of the task."""
 
     task: str
     args: tuple[object, ...] = ()
@@ -107,11 +116,8 @@ class EnqueueRequest(Value, frozen=True, kw_only=True):
     expires: Duration | datetime | None = None
 
 
-_OPTIONS = tuple(each for each in EnqueueRequest.__struct_fields__ if each not in ("task", "args", "kwargs"))
-
-
 def effects(done: Sequence[Done]) -> dict[str, list[int]]:
-    """Which jobs met with which effect, for the audit log."""
+    """The ids of the jobs by effect, for the audit log."""
     return {
         str(effect): ids
         for effect in Effect
@@ -120,7 +126,7 @@ def effects(done: Sequence[Done]) -> dict[str, list[int]]:
 
 
 def tasks_of(requests: Sequence[EnqueueRequest], **_: object) -> str:
-    """Of which tasks jobs are wanted, for the audit log."""
+    """The names of the requested tasks, for the audit log."""
     return " ".join(dict.fromkeys(each.task for each in requests))
 
 
@@ -206,7 +212,7 @@ class Jobs(Noun):
 
     @order("jobs.cancel", result=effects)
     async def acancel(self, ids: int | Sequence[int]) -> list[Done]:
-        """Take live jobs out of their queues for good; a running one is taken from its worker."""
+        """Remove live jobs from their queues for good. A running job is taken from its worker."""
         store = await self._store()
         found = await _found(store, one_or_more(ids), self._stamp)
         return await carried_out(
@@ -236,8 +242,8 @@ class Jobs(Noun):
     async def areschedule(
         self, ids: int | Sequence[int], *, run_at: datetime | None = None, delay: Duration | None = None
     ) -> list[Done]:
-        """Have jobs that wait run at this moment instead, or so long from now. A moment that has passed means
-        now. A job that a worker has claimed, or whose deadline would come first, is left as it is."""
+        """Let waiting jobs run at this moment, or after this delay. A moment in the past means now. A job
+        that a worker has claimed, or whose deadline would come first, does not change."""
         if (run_at is None) == (delay is None):
             raise InvalidArgument("run_at", run_at, "either run_at or delay")
         wanted = _unknown("job").using(run_at=run_at, delay=delay).job()
@@ -263,10 +269,10 @@ class Jobs(Noun):
         attempts: int | None = None,
         expires: Duration | datetime | None = None,
     ) -> Done:
-        """Change a job that waits; what is None stays. The options are those of an enqueue, and
-        `expires="never"` takes its deadline away. Where the app declares the task, the arguments must fit it,
-        and the limits are those of the new arguments. The job keeps its unique key. A job that a worker has
-        claimed, and a step of a workflow, are left as they are."""
+        """Change a waiting job; an option that is None stays. The options are those of an enqueue, and
+        `expires="never"` removes its deadline. If the app declares the task, the arguments must fit it, and
+        the limits are those of the new arguments. The job keeps its unique key. A job that a worker has
+        claimed, and a step of a workflow, do not change."""
         given = {"args": args, "kwargs": kwargs, "priority": priority, "queue": queue, "attempts": attempts}
         if all(each is None for each in (*given.values(), expires)):
             raise InvalidArgument("change", {}, f"{', '.join(given)} or expires")
@@ -280,7 +286,7 @@ class Jobs(Noun):
                 return Done(job_id=job_id, effect=Effect.NONE, was=job.state, why=why)
             edit = _edit_of(job, self._context.registry, given, expires)
             done = Done(job_id=job_id, effect=Effect.EDITED, was=job.state)
-            # Where the job was changed meanwhile, the change is made to what it is now.
+            # If the job was changed meanwhile, the next try starts from the changed job.
             if await carried_out(store.jobs.edit(job, edit, at=self._stamp), said=_changes(job, edit)):
                 return done
         return Done(job_id=job_id, effect=Effect.NONE, was=job.state, why=_why_left(job))
@@ -299,12 +305,94 @@ class Jobs(Noun):
 
 
 async def replayed(store: Store, ids: Sequence[int], *, at: Stamp) -> list[Done]:
-    """Put dead jobs back into their queues; a job that is not dead, or is not known, answers so."""
+    """Put dead jobs back into their queues. The result of a job that is not dead has the reason."""
     found = await _found(store, ids, at)
     return await carried_out(
         store.dead_letters.replay(_those(found, JobState.DEAD), at=at),
         lambda moved: _moved(found, {JobState.DEAD: Effect.REPLAYED}, moved),
     )
+
+
+def job_of(task: Task[..., Any], request: EnqueueRequest) -> NewJob:
+    """The requested job of this task, or InvalidArgument if the arguments or options do not fit."""
+    options = {each: getattr(request, each) for each in _OPTIONS}
+    return task.using(**options).job(*request.args, **request.kwargs)
+
+
+async def put(
+    store: Store,
+    context: AdminContext,
+    requests: Sequence[EnqueueRequest],
+    request: RequestKey | None = None,
+) -> tuple[list[JobHandle[Any]], bool]:
+    """Create the requested jobs and put them into their queues. If the app declares the task, its signature,
+    limits and defaults apply. If only workers know the task, its arguments are not checked before it runs."""
+    clock = context.clock
+    tasks = _Tasks(store, clock, context.registry)
+    wanted = [await tasks.job(each, place, len(requests)) for place, each in enumerate(requests)]
+    with traced(context.tracer, wanted) as jobs:
+        if request is not None:
+            answered = await store.queue.insert_once(request, jobs, at=clock.stamp())
+            return _handles(jobs, answered.jobs), answered.again
+        if any(each.unique is not None for each in jobs):
+            return _handles(jobs, await store.queue.insert_unique(jobs, at=clock.stamp())), False
+        ids = await store.queue.insert(jobs, at=clock.stamp())
+        return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
+
+
+class JobDetail(JobView, frozen=True, kw_only=True):
+    """A job with its runs, and its workflow."""
+
+    period: Period | None
+    progress: ProgressView | None
+    awaits: str | None
+    workflow: str | UnsetType = UNSET
+    """The name of the workflow, if the job is one."""
+    workflow_id: int | UnsetType = UNSET
+    """The workflow of which the job is a step."""
+    step: str | UnsetType = UNSET
+    item: int | UnsetType | None = UNSET
+    runs: tuple[RunView, ...]
+
+    @classmethod
+    def of_history(cls, found: JobHistory) -> Self:
+        """Of a job and its runs."""
+        place, progress = found.step, found.progress
+        return cls.of(
+            found.job,
+            period=found.period,
+            progress=None if progress is None else ProgressView.of(progress),
+            awaits=found.awaits,
+            workflow=UNSET if found.workflow is None else found.workflow.name,
+            workflow_id=UNSET if place is None else place.workflow.id,
+            step=UNSET if place is None else place.name,
+            item=UNSET if place is None else place.step.item,
+            runs=tuple(RunView.of(each) for each in found.runs),
+        )
+
+
+class RunLogView(Value, frozen=True, kw_only=True):
+    """The captured log lines of one run."""
+
+    run: int
+    attempt: int
+    verdict: Verdict
+    fence: int
+    finished_at: datetime
+    log: str | None
+
+    @classmethod
+    def of(cls, logged: LoggedRun) -> Self:
+        """Of a run and its log."""
+        run = logged.run
+        return cls(
+            run=logged.number,
+            attempt=run.attempt,
+            verdict=run.verdict,
+            fence=run.fence,
+            finished_at=run.finished_at,
+            log=logged.log,
+        )
 
 
 async def _found(store: Store, ids: Sequence[int], at: Stamp) -> dict[int, Job]:
@@ -317,12 +405,16 @@ async def _found(store: Store, ids: Sequence[int], at: Stamp) -> dict[int, Job]:
     return found
 
 
+def _refused(job: Job) -> Done:
+    return Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_WHY_NOT[job.state])
+
+
 def _those(found: Mapping[int, Job], state: JobState) -> list[int]:
     return [job.id for job in found.values() if job.state is state]
 
 
 def _moved(found: Mapping[int, Job], effects: Mapping[JobState, Effect], moved: Sequence[int]) -> list[Done]:
-    """What became of each job: one that has left its state meanwhile answers so."""
+    """The result of each job. A job that has left its state meanwhile has no effect, and a reason."""
     return [
         _refused(job)
         if job.state not in effects
@@ -331,6 +423,34 @@ def _moved(found: Mapping[int, Job], effects: Mapping[JobState, Effect], moved: 
         else Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_why_left(job))
         for job in found.values()
     ]
+
+
+def _why_left(job: Job) -> str:
+    if job.state is JobState.DEAD and job.workflow_id is not None:
+        return f"belongs to workflow {job.workflow_id}, which `{retry_words(job.workflow_id)}` runs again"
+    return "has moved on meanwhile"
+
+
+def _unknown(task: str) -> Task[..., Any]:
+    """A task of which only the name is known."""
+    return Task(_anything, sender=_NOBODY, name=task)
+
+
+def _anything(*args: object, **kwargs: object) -> NoReturn:
+    raise NotImplementedError("known by its name alone")
+
+
+class _Nobody:
+    """Never called: this module inserts the jobs of such a task."""
+
+    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
+        raise NotImplementedError
+
+    async def aenqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
+        raise NotImplementedError
+
+
+_NOBODY = _Nobody()
 
 
 def _rescheduled(job: Job, then: datetime, moved: bool) -> Done:
@@ -346,7 +466,7 @@ def _rescheduled(job: Job, then: datetime, moved: bool) -> Done:
 def _edit_of(
     job: Job, registry: Registry | None, given: Mapping[str, Any], expires: Duration | datetime | None
 ) -> JobEdit:
-    """The change of a job, each part of it checked as an enqueue checks it."""
+    """The change of a job. The checks are those of an enqueue."""
     declared = None if registry is None else registry.tasks.get(job.task)
     never = expires == NEVER
     options = {each: given[each] for each in ("priority", "queue", "attempts")}
@@ -375,7 +495,7 @@ def _edit_of(
 
 
 def _changes(job: Job, edit: JobEdit) -> Callable[[bool], object]:
-    """What an edit changed, for the audit log: what was there before."""
+    """The old values of what an edit changed, for the audit log."""
     was = {
         each: getattr(job, each)
         for each in ("priority", "queue", "max_attempts")
@@ -388,57 +508,11 @@ def _changes(job: Job, edit: JobEdit) -> Callable[[bool], object]:
     return lambda _: {str(Effect.EDITED): [job.id], "was": was}
 
 
-def _why_left(job: Job) -> str:
-    if job.state is JobState.DEAD and job.workflow_id is not None:
-        return f"belongs to workflow {job.workflow_id}, which `{retry_words(job.workflow_id)}` runs again"
-    return "has moved on meanwhile"
-
-
-def _refused(job: Job) -> Done:
-    return Done(job_id=job.id, effect=Effect.NONE, was=job.state, why=_WHY_NOT[job.state])
-
-
-_WHY_NOT = {
-    JobState.DELAYED: "is waiting for its time",
-    JobState.READY: "is due already and waits for a worker",
-    JobState.RUNNING: "is running",
-    JobState.SUCCEEDED: "has succeeded",
-    JobState.DEAD: "is dead",
-    JobState.CANCELLED: "was cancelled",
-    JobState.DISCARDED: "was discarded by its handler",
-}
-
-
-def job_of(task: Task[..., Any], request: EnqueueRequest) -> NewJob:
-    """The job of this task that is asked for; InvalidArgument where the arguments or options do not fit."""
-    options = {each: getattr(request, each) for each in _OPTIONS}
-    return task.using(**options).job(*request.args, **request.kwargs)
-
-
-async def put(
-    store: Store,
-    context: AdminContext,
-    requests: Sequence[EnqueueRequest],
-    request: RequestKey | None = None,
-) -> tuple[list[JobHandle[Any]], bool]:
-    """Make jobs of requests and put them into their queues. A task that the app declares is called as in
-    Python: its signature, its limits, its defaults. One that only workers know is taken as it comes, and its
-    run will tell."""
-    clock = context.clock
-    tasks = _Tasks(store, clock, context.registry)
-    wanted = [await tasks.job(each, place, len(requests)) for place, each in enumerate(requests)]
-    with traced(context.tracer, wanted) as jobs:
-        if request is not None:
-            answered = await store.queue.insert_once(request, jobs, at=clock.stamp())
-            return _handles(jobs, answered.jobs), answered.again
-        if any(each.unique is not None for each in jobs):
-            return _handles(jobs, await store.queue.insert_unique(jobs, at=clock.stamp())), False
-        ids = await store.queue.insert(jobs, at=clock.stamp())
-        return _handles(jobs, [Inserted(job_id=each) for each in ids]), False
+_OPTIONS = tuple(each for each in EnqueueRequest.__struct_fields__ if each not in ("task", "args", "kwargs"))
 
 
 class _Tasks:
-    """Tasks by their names: those that the app declares, or else those that live workers know."""
+    """Tasks by name: the tasks that the app declares, and the tasks that live workers know."""
 
     def __init__(self, store: Store, clock: Clock, registry: Registry | None) -> None:
         self._store, self._clock = store, clock
@@ -446,7 +520,7 @@ class _Tasks:
         self._offered: frozenset[str] | None = None
 
     async def job(self, request: EnqueueRequest, place: int, count: int) -> NewJob:
-        """The job that one of so many requests asks for."""
+        """The job of one of several requests."""
         try:
             return job_of(await self._task(request.task), request)
         except InvalidArgument as wrong:
@@ -466,85 +540,8 @@ class _Tasks:
         return _unknown(name)
 
 
-def _unknown(task: str) -> Task[..., Any]:
-    """A task of which nothing is known but its name."""
-    return Task(_anything, sender=_NOBODY, name=task)
-
-
 def _handles(jobs: Sequence[NewJob], done: Sequence[Inserted]) -> list[JobHandle[Any]]:
     return [
         JobHandle(id=one.job_id, task=job.task, queue=job.queue, created=one.created)
         for job, one in zip(jobs, done, strict=True)
     ]
-
-
-def _anything(*args: object, **kwargs: object) -> NoReturn:
-    raise NotImplementedError("known by its name alone")
-
-
-class _Nobody:
-    """Jobs of such a task are inserted by us."""
-
-    def enqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
-        raise NotImplementedError
-
-    async def aenqueue_many(self, jobs: Sequence[NewJob], *, tx: object | None = None) -> NoReturn:
-        raise NotImplementedError
-
-
-_NOBODY = _Nobody()
-
-
-class JobDetail(JobView, frozen=True, kw_only=True):
-    """A job with its runs, and what it has to do with workflows."""
-
-    period: Period | None
-    progress: ProgressView | None
-    awaits: str | None
-    workflow: str | UnsetType = UNSET
-    """The name of the workflow that it is."""
-    workflow_id: int | UnsetType = UNSET
-    """The workflow whose step it is."""
-    step: str | UnsetType = UNSET
-    item: int | UnsetType | None = UNSET
-    runs: tuple[RunView, ...]
-
-    @classmethod
-    def of_history(cls, found: JobHistory) -> Self:
-        """Of a job and its runs."""
-        place, progress = found.step, found.progress
-        return cls.of(
-            found.job,
-            period=found.period,
-            progress=None if progress is None else ProgressView.of(progress),
-            awaits=found.awaits,
-            workflow=UNSET if found.workflow is None else found.workflow.name,
-            workflow_id=UNSET if place is None else place.workflow.id,
-            step=UNSET if place is None else place.name,
-            item=UNSET if place is None else place.step.item,
-            runs=tuple(RunView.of(each) for each in found.runs),
-        )
-
-
-class RunLogView(Value, frozen=True, kw_only=True):
-    """What was captured of the log of one run."""
-
-    run: int
-    attempt: int
-    verdict: Verdict
-    fence: int
-    finished_at: datetime
-    log: str | None
-
-    @classmethod
-    def of(cls, logged: LoggedRun) -> Self:
-        """Of a run and its log."""
-        run = logged.run
-        return cls(
-            run=logged.number,
-            attempt=run.attempt,
-            verdict=run.verdict,
-            fence=run.fence,
-            finished_at=run.finished_at,
-            log=logged.log,
-        )

@@ -7,10 +7,10 @@ from mainspring.model.process import LeaseInfo, ProcessInfo
 
 
 class Processes(Noun):
-    """Workers, schedulers and servers on record."""
+    """Workers and schedulers of one store."""
 
     async def aall(self) -> list[ProcessInfo]:
-        """Every process on record, alive or not."""
+        """Every stored process, alive or not."""
         return await (await self._store()).processes.all(at=self._stamp)
 
     all = blocking(aall)
@@ -20,7 +20,7 @@ class Leases(Noun):
     """Names that were leased with `app.lease`."""
 
     async def aall(self) -> list[LeaseInfo]:
-        """Every name that was ever leased, by name, held or not."""
+        """Every name that was ever leased, in order of name, with or without a holder."""
         return await (await self._store()).leases.all(at=self._stamp)
 
     all = blocking(aall)

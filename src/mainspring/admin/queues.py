@@ -1,4 +1,4 @@
-"""Queues and limits: what waits where and why; pause, resume and drain queues."""
+"""Queues and limits: their waiting jobs; pause, resume and drain queues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOLDERS = 20
 
 
 class QueueInfo(Value, frozen=True, kw_only=True):
-    """One queue as it stands."""
+    """The current state of one queue."""
 
     name: str
     ready: int = 0
@@ -32,10 +32,10 @@ class QueueInfo(Value, frozen=True, kw_only=True):
     running: int = 0
     oldest_ready_at: datetime | None = None
     workers: int = 0
-    """Live workers that serve it."""
+    """Live workers that serve the queue."""
     pause: QueuePause | None = None
     about: bool = False
-    """Too many to be counted: ready and delayed are estimates."""
+    """True if there are too many jobs to count: ready and delayed are estimates."""
 
 
 class Queues(Noun):
@@ -51,25 +51,25 @@ class Queues(Noun):
         return await (await self._store()).queues.depth(at=self._stamp, about=about)
 
     async def arunning(self, name: str) -> int:
-        """How many of its jobs run now."""
+        """The number of running jobs of a queue."""
         return sum(each.running for each in await self.adepth() if each.queue == name)
 
     @order("queues.pause", result=lambda changed: {"changed": changed})
     async def apause(self, name: str, *, note: str | None = None) -> bool:
-        """Claim nothing more from it; running jobs go on. False when it was paused already."""
+        """Stop claims from a queue; running jobs continue. False if the queue was already paused."""
         valid_name(name, "queue")
         store = await self._store()
         return await carried_out(store.queues.pause(name, author=self._author, note=note, at=self._stamp))
 
     @order("queues.resume", result=lambda changed: {"changed": changed})
     async def aresume(self, name: str) -> bool:
-        """Claim from it again; False when it was not paused."""
+        """End the pause of a queue. False if the queue was not paused."""
         valid_name(name, "queue")
         return await carried_out((await self._store()).queues.resume(name))
 
     @order("queues.drain", result=lambda left: {"running": left}, several=True)
     async def adrain(self, name: str, *, within: Duration, note: str | None = None) -> int:
-        """Pause it and wait until none of its jobs runs; answer how many still run when the time is over."""
+        """Pause a queue and wait until none of its jobs runs; answer how many still run at the end."""
         valid_name(name, "queue")
         longest, store = duration(within, "within", least=timedelta()), await self._store()
         await store.queues.pause(name, author=self._author, note=note, at=self._stamp)
@@ -92,7 +92,7 @@ class Limits(Noun):
     async def afind(
         self, *, name: str | None = None, key: str | None = None, limit: int = 100, holders: int = HOLDERS
     ) -> list[LimitKeyInfo]:
-        """By name and key, each with the first jobs that hold its places."""
+        """Limit keys in order of name and key, each with the first jobs that hold its places."""
         return await (await self._store()).limits.keys(name=name, key=key, limit=limit, holders=holders)
 
     find = blocking(afind)
@@ -123,7 +123,7 @@ async def every_queue(store: Store, *, about: bool, at: Stamp) -> list[QueueInfo
 
 
 class QueueView(Value, frozen=True, kw_only=True):
-    """One queue as it stands."""
+    """The current state of one queue, as programs read it."""
 
     name: str
     ready: int
@@ -132,7 +132,7 @@ class QueueView(Value, frozen=True, kw_only=True):
     oldest_ready_at: datetime | None
     workers: int
     about: bool | UnsetType = UNSET
-    """Present where there are too many jobs to be counted: ready and delayed are estimates."""
+    """Present if there are too many jobs to count: ready and delayed are estimates."""
     paused_at: datetime | None
     paused_by: str | None
     pause_note: str | None
@@ -157,7 +157,7 @@ class QueueView(Value, frozen=True, kw_only=True):
 
 
 def limit_key_in_words(limit_key: LimitKey) -> str:
-    """What the limit is."""
+    """The numbers of a limit as text."""
     parts = []
     if limit_key.concurrency is not None:
         parts.append(f"{limit_key.concurrency} at once")
@@ -169,12 +169,12 @@ def limit_key_in_words(limit_key: LimitKey) -> str:
 
 
 def limit_key_name(limit_key: LimitKey) -> str:
-    """The limit, and whose it is."""
+    """The name of a limit, with its key if it has one."""
     return f"{limit_key.name}={limit_key.key}" if limit_key.key else limit_key.name
 
 
 class LimitView(Value, frozen=True, kw_only=True):
-    """One limit as it stands."""
+    """The current state of one limit, as programs read it."""
 
     name: str
     key: str | None
@@ -206,7 +206,7 @@ class LimitView(Value, frozen=True, kw_only=True):
 
 
 def in_the_way(infos: list[LimitKeyInfo]) -> str:
-    """Which limits hold a job up, and who holds their places."""
+    """The limits that a job waits for, and the jobs that hold their places, as text."""
     full = [each for each in infos if _is_full(each)] or infos
     return "; ".join(
         f"{limit_key_name(each.limit_key)} ({limit_key_in_words(each.limit_key)}{_held(each)})"

@@ -1,10 +1,9 @@
-"""Secrets out of what people read: by the name of a key in JSON, and by how they look in text.
+"""Hides secrets in what people read: by the name of a key in JSON, and by their form in text.
 
-It errs on the safe side: what is hidden for no reason can be looked up in the store by those who may.
-Work is bounded by the size of what is shown, never by what an expression could be made to do. A text is read
-once, from sign to sign, for values that it spells out: key=value, "key": "value", headers, pairs, name and
-value. What is taken for a value is hidden whole and is not read again. A value that was shown so, and comes
-back unchanged, is what it was before.
+In doubt a value is hidden: users of the store can still read it there. The work is bounded by the size of the
+input, because no regular expression here can backtrack without a limit. A text is read once for values with a
+name: key=value, "key": "value", headers, pairs, name and value. Such a value is hidden as a whole and is not
+read again. A value that was shown hidden, and comes back unchanged, keeps its old content.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ MOST_NODES = 20_000
 LONGEST_TEXT = 64 * 1024
 LONGEST_KEY = 200
 MOST_BESIDE = 32
-"""Fields of an object in which one may say what another is."""
+"""The most fields of an object in which one field may name another."""
 DETAILS = 8 * 1024
 """Bytes of JSON that an entry in the audit log may have."""
-
 # fmt: off
 _WORDS = frozenset({
     "password", "passwords", "passwd", "pwd", "passphrase", "secret", "secrets", "token", "tokens",
@@ -47,39 +45,37 @@ _INSIDE = (
     "password", "passwd", "passphrase", "secret", "apikey", "privatekey", "credential", "authorization",
     "accesskey", "accesstoken", "refreshtoken", "authtoken", "idtoken", "sessiontoken",
 )
-"""Of keys without any sign between their words: clientsecret, DBPASSWORD."""
+"""Parts of keys without a sign between their words: clientsecret, DBPASSWORD."""
 _ABOUT = frozenset({
     "id", "ids", "at", "name", "names", "count", "type", "kind", "expires", "expiry", "hint", "length",
     "limit", "limits", "max", "min", "age", "ttl", "policy", "url", "uri", "used", "file", "path",
     "role", "scope", "scopes", "endpoint", "required", "enabled",
 })
-"""Last words of what is told about a secret: token_id, password_changed_at, cookie_name."""
+"""Last words of keys that describe a secret and do not hold it: token_id, password_changed_at,
+cookie_name."""
 # fmt: on
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
 # Repeats are bounded, and of a class that the sign after them does not belong to: nothing to go back over.
 _SCHEME = re.compile(r"\b(Bearer|Basic)((?:[ \t+]|%20){1,4})[A-Za-z0-9._~+/=%-]{6,4096}", re.IGNORECASE)
-# A password may hold slashes that nobody escaped; what begins like a port and a path is none. A text that was
-# cut may have lost the @.
+# A password may have slashes without escapes. A text that begins like a port and a path is no password. A
+# text that was cut may have lost the @.
 _USERINFO = re.compile(
     r"""(://[^\s/:@\[]{0,256}):(?!\d{1,5}(?:[/?#]|\Z))(?:[^\s"'<>]{1,512}(@)|[^\s"'<>@]{1,512}\Z)"""
 )
 _OURS = re.compile(r"\bms_[A-Za-z0-9_-]{16,128}")
 _JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{8,2048}\.[A-Za-z0-9_-]{2,4096}(?:\.[A-Za-z0-9_-]{0,1024})?")
 _PEM = re.compile(r"-----BEGIN ([A-Z ]{0,40}PRIVATE KEY)-----[^-]{0,16384}(?:-----END \1-----)?")
-
-
 NAMES = frozenset((
     *("name", "names", "task", "queue", "schedule", "workflow", "step", "undoes", "source", "target"),
     *("queues", "tasks", "parents", "overdue", "schedules"),
 ))  # fmt: skip
-"""Fields of ours that hold names. A name is what other requests ask with: hidden, nothing could be done with
-it. Only text that is made like one is let pass (letters, digits and _ . : / -); the documents say that."""
+"""Our fields that hold names. Other requests need these names, so they are not hidden. Only text in the form
+of a name (letters, digits and _ . : / -) is shown; the documentation describes this."""
 _WORDS_OF_ADDRESSES = re.compile(r"""[^\s"'<>]+""")
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 DEEPEST_ENCODED = 3
-"""How often a text may have been written for an address, one in another."""
+"""How many times a text may be percent-encoded."""
 HIDDEN = "[redacted]"
 NEAR = 512
 """Characters within which a name and its value belong to one object."""
@@ -90,14 +86,14 @@ LABELS = frozenset((
     *("name", "key", "header", "headername", "field", "variable", "env", "parameter", "parametername"),
     *("parameterkey", "setting", "option"),
 ))  # fmt: skip
-"""Keys, squeezed, whose value names what stands beside it: {"name": "DB_PASSWORD", "value": …}."""
+"""Keys, squeezed, whose value is the name of the value beside it: {"name": "DB_PASSWORD", "value": …}."""
 VALUES = frozenset((
     *("value", "values", "val", "content", "contents", "data", "text"),
     *("headervalue", "parametervalue", "plaintext", "plainvalue"),
 ))  # fmt: skip
 _NOTHING = frozenset(("", "null", "None", "true", "false", "True", "False"))
 _NAME_SIGNS = string.ascii_letters + string.digits + "_.-"
-# Text may be written for an address: password%3Dx. `password == x`, `password := x` and `password => x` too.
+# Text may be percent-encoded: password%3Dx. `password == x`, `password := x` and `password => x` too.
 _SIGN = re.compile(r"(?:[=:]|%3[ADad])[=:>~]*(?:[ \t]|\\{1,8}t)*")
 # In JSON a tab is written \\t.
 _WRITTEN_SPACE = re.compile(r"(?:[ \t]|\\{1,8}t){1,64}\Z")
@@ -125,7 +121,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 class Redaction:
-    """What is hidden here: the usual names, and those that were configured."""
+    """Hides values with the usual names of secrets, and with configured names."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._own = frozenset(squeezed for name in names if (squeezed := squeeze(name)))
@@ -134,25 +130,25 @@ class Redaction:
         self._spelled = Spelled(self.is_secret)
 
     def payload(self, value: object) -> object:
-        """The same JSON-like value without its secrets, and without what is too deep or too much."""
+        """The same JSON-like value without its secrets, cut if it is too deep or too large."""
         return _Walk(self).copy(value, 0)
 
     def text(self, text: str) -> str:
-        """The same text without what looks like a secret; one event stays one line if it was one."""
+        """The same text without text in the form of a secret. One line stays one line."""
         if len(text) > LONGEST_TEXT:
             text = text[:LONGEST_TEXT] + CUT
         return self._text(text, DEEPEST_ENCODED)
 
     def key(self, key: str) -> str:
-        """The key of an object, as it may be shown: most are short, but a key may be any text."""
+        """The key of an object, as it may be shown. A key may be any text."""
         return self.text(key)[:LONGEST_KEY]
 
     def names_secret(self, text: object) -> bool:
-        """Whether it is the name of a secret and nothing but a name."""
+        """Whether a text is only the name of a secret."""
         return self._spelled.names_secret(text)
 
     def within(self, value: T, field: str = "") -> T:
-        """The same value of ours, in which every text is without what looks like a secret, but for names."""
+        """The same value of our types, with every text redacted, except names."""
         made: Any = value
         if isinstance(value, str) and type(value) is str:
             made = value if field in NAMES and is_name(value) else self.text(value)
@@ -203,7 +199,7 @@ class Redaction:
         return _WORDS_OF_ADDRESSES.sub(lambda word: self._encoded(word[0], depth - 1), text)
 
     def _encoded(self, word: str, depth: int) -> str:
-        """A word that may be written for an address, such as password%3Dx."""
+        """A word that may be percent-encoded, such as password%3Dx."""
         if not _ENCODED.search(word):
             return word
         plain = unquote_plus(word)
@@ -213,89 +209,18 @@ class Redaction:
 
 @lru_cache(maxsize=8)
 def redaction(names: tuple[str, ...]) -> Redaction:
-    """One for each set of names: it remembers the keys that it has judged."""
+    """One `Redaction` for each set of names, because it caches its decisions about keys."""
     return Redaction(names)
 
 
-class _Walk:
-    """One value, with as many nodes as may be shown."""
-
-    def __init__(self, redaction: Redaction) -> None:
-        self._redaction, self._left = redaction, MOST_NODES
-
-    def copy(self, value: object, depth: int) -> object:
-        self._left -= 1
-        if self._left < 0 or depth > DEEPEST:
-            return CUT
-        if isinstance(value, str):
-            return self._redaction.text(value)
-        if isinstance(value, Mapping):
-            return self._object(value, depth)
-        if isinstance(value, list | tuple):
-            return self._list(value, depth)
-        if isinstance(value, set | frozenset):
-            return [self.copy(item, depth + 1) for item in self._bounded(value)]
-        if isinstance(value, bytes | bytearray):
-            return f"[{len(value)} bytes]"
-        return value
-
-    def _object(self, value: Mapping[object, object], depth: int) -> dict[str, object]:
-        shown: dict[str, object] = {}
-        label = self._label(value)
-        often: dict[str, int] = {}
-        for key in self._bounded(value):
-            name, item = str(key), value[key]
-            called = label if label and squeeze(name[:LONGEST_KEY]) in VALUES else name
-            hide = self._redaction.is_secret(called) and not _harmless(called, item)
-            put = self._redaction.key(name)
-            if put in shown:  # two keys may look alike now
-                often[put] = often.get(put, 1) + 1
-                put = f"{put} ({often[put]})"
-            shown[put] = HIDDEN if hide else self.copy(item, depth + 1)
-        return shown
-
-    def _label(self, value: Mapping[object, object]) -> str:
-        """{"name": "DB_PASSWORD", "value": …}: the name of the secret that stands beside its value."""
-        if len(value) > MOST_BESIDE:
-            return ""
-        named = (item for key, item in value.items() if squeeze(str(key)[:LONGEST_KEY]) in LABELS)
-        return next((str(item) for item in named if self._redaction.names_secret(item)), "")
-
-    def _list(self, value: Sequence[object], depth: int) -> list[object]:
-        """A list; of a header as a pair, and of the argument behind --password, only the name."""
-        names = self._redaction.names_secret
-        pair = len(value) == 2 and names(value[0])
-        shown: list[object] = []
-        before: object = None
-        for item in self._bounded(value):
-            argument = isinstance(before, str) and before.startswith("--") and names(before)
-            hide = bool(shown) and (pair or argument) and not _harmless(str(before), item)
-            shown.append(HIDDEN if hide else self.copy(item, depth + 1))
-            before = item
-        return shown
-
-    def _bounded(self, value: Iterable[object]) -> Iterable[object]:
-        for item in value:
-            if self._left < 0:
-                return
-            yield item
-
-
-def _harmless(name: str, value: object) -> bool:
-    """Nothing, a switch, or a count: max_tokens=4000 is no secret."""
-    if value is None or isinstance(value, bool):
-        return True
-    return isinstance(value, int | float) and name.lower().endswith("tokens")
-
-
 class Spelled:
-    """The values in texts that follow the names of secrets."""
+    """Finds the values in texts that follow the names of secrets."""
 
     def __init__(self, is_secret: Callable[[str], bool]) -> None:
         self._is_secret = is_secret
 
     def without(self, text: str) -> str:
-        """The same text without them."""
+        """The same text without these values."""
         parts: list[str] = []
         done = 0
         for begin, end, name in sorted({*self._assigned(text), *self._paired(text)}):
@@ -305,7 +230,7 @@ class Spelled:
         return "".join((*parts, text[done:]))
 
     def names_secret(self, text: object) -> bool:
-        """Whether it is the name of a secret and nothing but a name."""
+        """Whether a text is only the name of a secret."""
         if isinstance(text, bytes | bytearray):
             text = bytes(text[: LONGEST_NAME + 1]).decode("ascii", "replace")
         return isinstance(text, str) and _A_NAME.fullmatch(text) is not None and self._is_secret(text)
@@ -370,6 +295,106 @@ def squeeze(name: str) -> str:
     return _NOT_IN_NAMES.sub("", name.lower())
 
 
+def restored(wanted: object, had: object, shown: object = None) -> object:
+    """A value that was shown hidden, as a whole or in part, and came back unchanged, gets its old content."""
+    if wanted == HIDDEN or (isinstance(wanted, str) and wanted == shown):
+        return had
+    if isinstance(wanted, dict):
+        before = had if isinstance(had, dict) else {}
+        seen = shown if isinstance(shown, dict) else {}
+        return {key: restored(value, before.get(key, value), seen.get(key)) for key, value in wanted.items()}
+    if isinstance(wanted, list):
+        old = had if isinstance(had, list) else []
+        seen_there = shown if isinstance(shown, list) and len(shown) == len(old) else []
+        return [
+            restored(value, old[at], seen_there[at] if at < len(seen_there) else None)
+            if at < len(old)
+            else value
+            for at, value in enumerate(wanted)
+        ]
+    return wanted
+
+
+class _Walk:
+    """Copies one value, with a bounded number of nodes."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction, self._left = redaction, MOST_NODES
+
+    def copy(self, value: object, depth: int) -> object:
+        self._left -= 1
+        if self._left < 0 or depth > DEEPEST:
+            return CUT
+        if isinstance(value, str):
+            return self._redaction.text(value)
+        if isinstance(value, Mapping):
+            return self._object(value, depth)
+        if isinstance(value, list | tuple):
+            return self._list(value, depth)
+        if isinstance(value, set | frozenset):
+            return [self.copy(item, depth + 1) for item in self._bounded(value)]
+        if isinstance(value, bytes | bytearray):
+            return f"[{len(value)} bytes]"
+        return value
+
+    def _object(self, value: Mapping[object, object], depth: int) -> dict[str, object]:
+        shown: dict[str, object] = {}
+        label = self._label(value)
+        often: dict[str, int] = {}
+        for key in self._bounded(value):
+            name, item = str(key), value[key]
+            called = label if label and squeeze(name[:LONGEST_KEY]) in VALUES else name
+            hide = self._redaction.is_secret(called) and not _harmless(called, item)
+            put = self._redaction.key(name)
+            if put in shown:  # two keys may look alike now
+                often[put] = often.get(put, 1) + 1
+                put = f"{put} ({often[put]})"
+            shown[put] = HIDDEN if hide else self.copy(item, depth + 1)
+        return shown
+
+    def _label(self, value: Mapping[object, object]) -> str:
+        """{"name": "DB_PASSWORD", "value": …}: the name of a secret beside its value."""
+        if len(value) > MOST_BESIDE:
+            return ""
+        named = (item for key, item in value.items() if squeeze(str(key)[:LONGEST_KEY]) in LABELS)
+        return next((str(item) for item in named if self._redaction.names_secret(item)), "")
+
+    def _list(self, value: Sequence[object], depth: int) -> list[object]:
+        """A list. The value of a header pair, and the argument after --password, are hidden."""
+        names = self._redaction.names_secret
+        pair = len(value) == 2 and names(value[0])
+        shown: list[object] = []
+        before: object = None
+        for item in self._bounded(value):
+            argument = isinstance(before, str) and before.startswith("--") and names(before)
+            hide = bool(shown) and (pair or argument) and not _harmless(str(before), item)
+            shown.append(HIDDEN if hide else self.copy(item, depth + 1))
+            before = item
+        return shown
+
+    def _bounded(self, value: Iterable[object]) -> Iterable[object]:
+        for item in value:
+            if self._left < 0:
+                return
+            yield item
+
+
+def _harmless(name: str, value: object) -> bool:
+    """Whether a value is None, a switch, or a count: max_tokens=4000 is no secret."""
+    if value is None or isinstance(value, bool):
+        return True
+    return isinstance(value, int | float) and name.lower().endswith("tokens")
+
+
+def _hidden(name: str, said: str) -> str:
+    """The replacement of a secret's value in a text. Quotes stay, so that JSON stays JSON."""
+    bare = said.strip("\\\"'")
+    if bare == HIDDEN or bare in _NOTHING or (bare.isdigit() and name.lower().endswith("tokens")):
+        return said
+    quote = said[: len(said) - len(said.lstrip("\\\"'"))]
+    return f"{quote}{HIDDEN}{quote}" if quote and said.endswith(quote) and len(said) > len(quote) else HIDDEN
+
+
 def _are_together(text: str, begin: int, end: int) -> bool:
     """Whether two places, the first of which is known, are in one object."""
     return begin > -1 and end - begin < NEAR and _ANOTHER_OBJECT.search(text, begin, end) is None
@@ -396,25 +421,8 @@ def _end_of_value(text: str, at: int, name: str) -> int:
     return _end_of_header(text, at) if _PARAMETER.match(text, at) and scheme else end
 
 
-def _in_cookie(text: str, at: int, end: int) -> bool:
-    return "=" in text[at:end] or text.startswith(";", end)
-
-
-def _has_parameters(text: str, at: int, end: int) -> bool:
-    return _PARAMETER.search(text, at, end) is not None
-
-
-def _end_of_header(text: str, at: int) -> int:
-    """The end of the line, or of the quotes around it. What follows = in quotes is inside."""
-    while stop := _STOPS.search(text, at):
-        if stop[2] is None or not text.startswith("=", stop.start() - 1):
-            return stop.start()
-        at = _end_of_quoted(text, stop.start())
-    return len(text)
-
-
 def _end_of_quoted(text: str, at: int) -> int:
-    """Behind the closing quote, or the end of the line where there is none."""
+    """The position after the closing quote, or the end of the line if there is none."""
     opened = _QUOTED.match(text, at)
     if opened is None:
         return at
@@ -439,8 +447,8 @@ def _end_of_quoted(text: str, at: int) -> int:
 
 
 def _end_of_bracket(text: str, at: int, begin: int) -> int:
-    """Behind the bracket that closes, however many are inside. Where none does: the end of what is indented
-    deeper than its first line, for the next lines of a traceback are no part of it."""
+    """The position after the closing bracket. Without one: the end of the lines that are indented deeper than
+    the first line, because the next lines of a traceback do not belong to the value."""
     line = text[max(0, begin - BEFORE) : begin].rpartition("\n")[2]
     indent = len(line) - len(line.lstrip(" \t"))
     depth = 0
@@ -467,30 +475,18 @@ def _is_inside(first: str, indented: int, indent: int) -> bool:
     return first in "\"'[({])}" or (indented > indent and first not in "^~")
 
 
-def _hidden(name: str, said: str) -> str:
-    """What stands in a text in place of a secret's value. Quotes stay, so that JSON stays JSON."""
-    bare = said.strip("\\\"'")
-    if bare == HIDDEN or bare in _NOTHING or (bare.isdigit() and name.lower().endswith("tokens")):
-        return said
-    quote = said[: len(said) - len(said.lstrip("\\\"'"))]
-    return f"{quote}{HIDDEN}{quote}" if quote and said.endswith(quote) and len(said) > len(quote) else HIDDEN
+def _end_of_header(text: str, at: int) -> int:
+    """The end of the line, or of the quotes around it. What follows = in quotes is inside."""
+    while stop := _STOPS.search(text, at):
+        if stop[2] is None or not text.startswith("=", stop.start() - 1):
+            return stop.start()
+        at = _end_of_quoted(text, stop.start())
+    return len(text)
 
 
-def restored(wanted: object, had: object, shown: object = None) -> object:
-    """What was hidden when it was shown, whole or a part of a text, and came back so, is what it was."""
-    if wanted == HIDDEN or (isinstance(wanted, str) and wanted == shown):
-        return had
-    if isinstance(wanted, dict):
-        before = had if isinstance(had, dict) else {}
-        seen = shown if isinstance(shown, dict) else {}
-        return {key: restored(value, before.get(key, value), seen.get(key)) for key, value in wanted.items()}
-    if isinstance(wanted, list):
-        old = had if isinstance(had, list) else []
-        seen_there = shown if isinstance(shown, list) and len(shown) == len(old) else []
-        return [
-            restored(value, old[at], seen_there[at] if at < len(seen_there) else None)
-            if at < len(old)
-            else value
-            for at, value in enumerate(wanted)
-        ]
-    return wanted
+def _in_cookie(text: str, at: int, end: int) -> bool:
+    return "=" in text[at:end] or text.startswith(";", end)
+
+
+def _has_parameters(text: str, at: int, end: int) -> bool:
+    return _PARAMETER.search(text, at, end) is not None

@@ -1,7 +1,7 @@
-"""Answers: the shape in which programs read each noun, by `--json`, by HTTP and from Python.
+"""Answers: the form in which programs read each noun, by `--json`, by HTTP and from Python.
 
-Each answer is a frozen struct that is made of the value in the model, or that value itself. The OpenAPI
-document is made of the same structs. `to_json` spells an answer as JSON.
+Each answer is a frozen struct that is made from the value in the model, or that value itself. The OpenAPI
+document is made from the same structs. `to_json` converts an answer to JSON.
 """
 
 from __future__ import annotations
@@ -27,24 +27,12 @@ from mainspring.triggers.slots import UpcomingSlot
 
 
 def to_json(answer: object) -> Any:
-    """An answer, or several, as JSON has it: objects, lists and plain values; moments as ISO 8601 in UTC."""
+    """An answer, or several, as objects, lists and plain values of JSON; times are ISO 8601 in UTC."""
     return _spelled(msgspec.to_builtins(answer, builtin_types=(datetime,), str_keys=True))
 
 
-def _spelled(value: object) -> object:
-    match value:
-        case datetime():
-            return iso(value)
-        case dict():
-            return {name: _spelled(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_spelled(each) for each in value]
-        case _:
-            return value
-
-
 class HandleView(Value, frozen=True, kw_only=True):
-    """What an enqueue answers."""
+    """The answer of an enqueue."""
 
     id: int
     task: str
@@ -53,7 +41,7 @@ class HandleView(Value, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, handle: JobHandle[Any]) -> Self:
-        """Of a handle, without what can wait for the job."""
+        """Of a handle, without its means to wait for the job."""
         return cls(id=handle.id, task=handle.task, queue=handle.queue, created=handle.created)
 
 
@@ -63,11 +51,11 @@ class CallView(Value, frozen=True, kw_only=True):
     args: list[Any] | None
     kwargs: dict[str, Any] | None
     payload: str | UnsetType = UNSET
-    """What is stored, where it cannot be read as arguments."""
+    """The stored bytes as text, if they cannot be read as arguments."""
 
 
 class FailureView(Value, frozen=True, kw_only=True):
-    """What a handler raised."""
+    """An error of a handler."""
 
     type: str
     message: str
@@ -88,7 +76,7 @@ class FailureView(Value, frozen=True, kw_only=True):
 
 
 class JobView(Value, frozen=True, kw_only=True):
-    """A job wherever it stands."""
+    """A job in any state."""
 
     id: int
     task: str
@@ -111,7 +99,7 @@ class JobView(Value, frozen=True, kw_only=True):
     slot_at: datetime | None
     result: Any
     result_gone: bool | UnsetType = UNSET
-    """Present where the result is not kept any more: that is not the same as none."""
+    """Present if the result was deleted; a job without a result has no such field."""
     errors: tuple[FailureView, ...]
 
     @classmethod
@@ -142,14 +130,14 @@ class JobView(Value, frozen=True, kw_only=True):
 
 
 class ListedJob(JobView, frozen=True, kw_only=True):
-    """A job of a list."""
+    """A job in a list."""
 
     hint: str | None
-    """Why it does not run, in a few words."""
+    """Why the job does not run, in a few words."""
 
 
 class DeadView(JobView, frozen=True, kw_only=True):
-    """A dead letter: the job, and why it died."""
+    """A dead letter: the job, and the reason."""
 
     died_at: datetime
     reason: str
@@ -188,7 +176,7 @@ class RunView(Value, frozen=True, kw_only=True):
     result: Any
     result_gone: bool | UnsetType = UNSET
     before: CallView | UnsetType = UNSET
-    """Of an edit, the arguments as they were before."""
+    """Only of an edit: the arguments before it."""
 
     @classmethod
     def of(cls, run: Run) -> Self:
@@ -211,7 +199,7 @@ class RunView(Value, frozen=True, kw_only=True):
 
 
 class ProgressView(Value, frozen=True, kw_only=True):
-    """How far a running job is, as its handler reported it."""
+    """The progress that the handler of a running job reported."""
 
     fraction: float
     note: str | None
@@ -224,7 +212,7 @@ class ProgressView(Value, frozen=True, kw_only=True):
 
 
 class ScheduleView(Value, frozen=True, kw_only=True):
-    """A schedule as it is on record."""
+    """A stored schedule."""
 
     id: int
     name: str
@@ -292,7 +280,7 @@ class ScheduleView(Value, frozen=True, kw_only=True):
 
 
 class ListedSchedule(ScheduleView, frozen=True, kw_only=True):
-    """A schedule of a list, with its newest slot."""
+    """A schedule in a list, with its newest slot."""
 
     last: Slot | None
 
@@ -302,7 +290,7 @@ class ScheduleDetail(ScheduleView, frozen=True, kw_only=True):
 
     slots: tuple[Slot, ...]
     fires: tuple[datetime, ...] | None
-    """None when this version cannot read the trigger."""
+    """None if this version cannot read the trigger."""
 
 
 class FireView(Value, frozen=True, kw_only=True):
@@ -310,7 +298,7 @@ class FireView(Value, frozen=True, kw_only=True):
 
     at: datetime
     local: str
-    """The same instant in the zone of the trigger, with its offset."""
+    """The same instant in the time zone of the trigger, with its offset."""
     note: str | None
 
     @classmethod
@@ -359,13 +347,13 @@ def call_view(payload: bytes) -> dict[str, Any]:
     try:
         args, kwargs = decode(payload)
     except InvalidArgument:
-        # Another program wrote it: it is shown as it is, so that an error does not hide it.
+        # Another program wrote this payload. It is shown unchanged, so that an error does not hide it.
         return {"args": None, "kwargs": None, "payload": payload.decode(errors="replace")}
     return {"args": args, "kwargs": kwargs}
 
 
 def trigger_view(trigger: str) -> object:
-    """A stored trigger, or its bare text if another version wrote it in a way that is not JSON."""
+    """A stored trigger, or its text if another version wrote it in a form that is not JSON."""
     try:
         return json.loads(trigger)
     except ValueError:
@@ -373,13 +361,25 @@ def trigger_view(trigger: str) -> object:
 
 
 def iso(moment: datetime | None) -> str | None:
-    """A moment in UTC, always with its offset."""
+    """A time in UTC, always with its offset."""
     return None if moment is None else moment.astimezone(UTC).isoformat()
 
 
 def process_id(value: int | None) -> str | None:
-    """In hexadecimal, as the log writes it: the number is too long for JSON readers with doubles."""
+    """The id in hexadecimal, as in the log. The number is too long for JSON parsers that use doubles."""
     return None if value is None else f"{value:x}"
+
+
+def _spelled(value: object) -> object:
+    match value:
+        case datetime():
+            return iso(value)
+        case dict():
+            return {name: _spelled(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_spelled(each) for each in value]
+        case _:
+            return value
 
 
 def _result(result: bytes | None) -> dict[str, Any]:

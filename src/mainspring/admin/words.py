@@ -1,4 +1,4 @@
-"""Moments, lengths, triggers and errors as people read them."""
+"""Times, durations, triggers and errors as text for people."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _SECOND, _MINUTE, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 60, 360
 
 
 def moment(value: datetime) -> str:
-    """In UTC, to the second; the fraction only where there is one to the millisecond."""
+    """A time in UTC, to the second, or to the millisecond if it has a fraction."""
     value = value.astimezone(UTC)
     fraction = f".{value.microsecond // 1000:03}" if value.microsecond >= 1000 else ""
     return f"{value:%Y-%m-%d %H:%M:%S}{fraction}Z"
 
 
 def length(value: timedelta) -> str:
-    """As exact as it matters: whole seconds, from an hour on minutes, from two days on hours."""
+    """A duration in whole seconds, from one hour on in minutes, from two days on in hours."""
     unit = _SECOND if value < _HOUR else _MINUTE if value < 2 * _DAY else _HOUR
     return "less than 1s" if value < _SECOND else format_duration(value // unit * unit)
 
 
 def combined(period: Period | None) -> str:
-    """Which missed slots a job stands for besides its own; nothing where there are none."""
+    """The missed slots that a job covers in addition to its own; empty if there are none."""
     if period is None or period.since is None or not period.missed:
         return ""
     most = "at least " if period.at_least else ""
@@ -47,7 +47,7 @@ def in_words(trigger: str) -> str:
 
 
 def ledger_reason(slot: Slot) -> str | None:
-    """Why a ledger row reads as it does, in a few words; None when it fired and nothing was odd."""
+    """The reason of a ledger row, in a few words; None if the slot fired in the usual way."""
     parts = []
     if slot.reason is not None:
         was = "was skipped: " if slot.disposition is Disposition.BACKFILLED else ""
@@ -60,6 +60,6 @@ def ledger_reason(slot: Slot) -> str | None:
 
 
 def error(failure: Failure) -> str:
-    """What was raised, on one line and not too long."""
+    """The error on one line of bounded length."""
     text = " ".join(f"{failure.type}: {failure.message}".split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,4 +1,4 @@
-"""`audit_log`: the audit log, and the check that no entry of it was changed."""
+"""`audit-log`: the audit log, and the check that no entry of it was changed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def list_processes(everybody: bool, access: Access, as_json: bool) -> None:
     if as_json:
         document([MemberView.of(each) for each in shown])
         return
-    titles = ["MEMBER", "ROLE", "NAME", "STARTED", "LEASE UNTIL", "ALIVE", "HOLDS", "QUEUES", "VERSION"]
+    titles = ["PROCESS", "ROLE", "NAME", "STARTED", "LEASE UNTIL", "ALIVE", "HOLDS", "QUEUES", "VERSION"]
     rows = [
         (
             process_id(each.id),

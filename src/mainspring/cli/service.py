@@ -26,12 +26,12 @@ _HANDLER, _HELPER = "mainspring-handler", "mainspring-helper"
 _USER_CODE_ENDS_WITHIN = 1.0
 _LEAVE_WITHIN = timedelta(seconds=5)
 WORN_OUT = 70
-"""The exit code when handlers that would not end have taken what the process works with."""
+"""The exit code if handlers that do not end have used up all threads or execution slots."""
 
 
 class Stopper:
-    """Turns signals into stops: the first drains, the second aborts, even before there is a process. And sees
-    to it that the end, once asked for, comes."""
+    """Turns signals into stops: the first drains, the second aborts, even before there is a process. Its
+    watchdog ensures that the process then ends."""
 
     def __init__(self, app: Mainspring, grace: timedelta, *, supervised: bool = False) -> None:
         self._app = app
@@ -41,18 +41,19 @@ class Stopper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._signals: list[int] = []
         self._passed_on = 0
-        """Of the signals: each stops the process once, whether it came before there was one or after."""
+        """The number of signals that were passed to the process. Each signal stops the process once, also a
+        signal that came before there was a process."""
         self._watchdog = Watchdog(grace, last_words=self._last_words, wake=self._wake)
 
     def listen(self) -> None:
-        """Take the signals of this process; call it on its event loop."""
+        """Handle the signals of this process. Call this on its event loop."""
         self._loop = asyncio.get_running_loop()
         self._main = asyncio.current_task()
         self._watchdog.listen(self._signalled)
 
     def stray(self, error: BaseException) -> None:
-        """Something that nobody waits for has raised what ends a program, and has stopped the event loop,
-        which is about to go on."""
+        """A background task has raised `SystemExit` or `KeyboardInterrupt`, which stopped the event loop. The
+        event loop continues after this call."""
         self._app._telemetry.emit(StrayRaised(kind=failure_of(error).type))
         if self._loop is not None:
             self._loop.call_soon(self._watchdog.hear_signals)
@@ -66,12 +67,12 @@ class Stopper:
         self._pass_on(process)
 
     def code(self, *, aborted: bool) -> int:
-        """0 after a clean drain; else what the last signal makes it."""
+        """0 after a clean drain; otherwise the code of the last signal."""
         return by_signal(self._signals[-1]) if aborted and self._signals else 0
 
     def _signalled(self, number: int, frame: object) -> None:
         if number not in STOPPING and self._signals:
-            return  # we are ending already; that our supervisor is gone does not make it more urgent
+            return  # the process already ends; the death of the supervisor does not shorten this
         self._signals.append(number)
         self._watchdog.drain() if len(self._signals) == 1 else self._watchdog.abort()
         with suppress(RuntimeError):  # the event loop has ended
@@ -113,8 +114,8 @@ def run_service(
     supervisor: int | None = None,
     beside: Callable[[Mainspring], AbstractAsyncContextManager[object]] = nullcontext,
 ) -> int:
-    """Serve until stopped; answer the exit code. If user code will not let go, end the process here.
-    With a `supervisor`, which is its process id, we drain when it is gone. What is `beside` lives as long."""
+    """Serve until stopped; answer the exit code. If user code does not end, end the process here.
+    `supervisor` is a process id: the process drains when that process has ended. `beside` runs meanwhile."""
     if supervisor is not None:
         from mainspring.worker.children.child_reaper import die_with
 
@@ -124,7 +125,7 @@ def run_service(
     stopper = Stopper(app, grace, supervised=supervisor is not None)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         # Runner.close waits without a limit for the default executor and for tasks that ignore
-        # being cancelled; so both are looked at first.
+        # being cancelled; so both are checked first.
         runner.get_loop().set_default_executor(helpers)
         serving = _serve(
             app,
@@ -148,8 +149,8 @@ def run_service(
 def _run(
     loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], stray: Callable[[BaseException], None]
 ) -> T:
-    """Run it to its end. `SystemExit` and `KeyboardInterrupt` of any task stop an event loop in its midst;
-    those that are not of this work are told, and the loop goes on."""
+    """Run it to its end. `SystemExit` and `KeyboardInterrupt` of any task stop an event loop. If
+    another task raised them, `stray` is called, and the event loop continues."""
     task = loop.create_task(work)
     while True:
         try:
@@ -196,7 +197,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _some_task_goes_on() -> bool:
-    """Cancel what the handlers left running; answer whether some of it does not end."""
+    """Cancel the tasks that handlers left running; answer whether a task does not end."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -207,7 +208,7 @@ async def _some_task_goes_on() -> bool:
 
 
 def _some_thread_goes_on() -> bool:
-    """Idle threads end by themselves now that their pools are shut; the others are in user code."""
+    """Idle threads end when their pools are shut down; the other threads are in user code."""
     threads = [each for each in threading.enumerate() if each.name.startswith((_HANDLER, _HELPER))]
     for thread in threads:
         thread.join(_USER_CODE_ENDS_WITHIN / len(threads))

@@ -1,9 +1,10 @@
-"""Sees to it that a process which is to end does end, whatever the code of its handlers does.
+"""Ends a process that must end, whatever the code of its handlers does.
 
-It is a thread of its own: an event loop that a handler blocks, a handler that swallows its cancellation, a
-thread that never returns and a hook that hangs at the end of the interpreter do not hold it up. It hears of
-signals where Python's C code does, so that it knows of a SIGTERM although the main thread is in code that
-looks at none. Only code that keeps the interpreter's lock for ever stops it; against that there is SIGKILL.
+The watchdog has its own thread. These do not delay it: a handler that blocks the event loop, a handler that
+swallows its cancellation, a thread that never returns, and a hook that hangs at the end of the interpreter.
+Python's C code reports signals to the watchdog, so it receives a SIGTERM although the main thread runs code
+that checks no signals. Only code that keeps the interpreter's lock for ever stops the watchdog; then SIGKILL
+helps.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from typing import Any
 from mainspring.clock import SystemClock
 
 DRAIN_WITHIN = timedelta(seconds=20)
-"""Beyond `worker.shutdown_timeout`: all that an orderly end may take, and less than the supervisor waits."""
+"""The longest orderly end after `worker.shutdown_timeout`. It is shorter than the wait of the supervisor."""
 ABORT_WITHIN = timedelta(seconds=10)
-"""After a second signal."""
+"""The longest end after a second signal."""
 FINISH_WITHIN = timedelta(seconds=5)
-"""For the app's own threads and `atexit` hooks, once we have ended."""
+"""The time for the app's own threads and `atexit` hooks, after our parts have ended."""
 _LAST_WORDS_WITHIN = 8.0
 _FLUSH_WITHIN = 2.0
 _CLOCK = SystemClock()
-"""Not the app's own, which may stand still."""
+"""Not the clock of the app, which a test may have stopped."""
 _POKE = b"\0"
-"""No number of a signal."""
+"""This byte is the number of no signal."""
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 ORPHANED = getattr(signal, "SIGRTMAX", signal.SIGTERM)
 """The supervisor has died. This signal is not SIGTERM, because the kernel sends it once for each thread that
@@ -45,57 +46,57 @@ _current: list[Watchdog] = []
 
 
 class Watchdog:
-    """One per process that serves. `drain`, `abort` and `finish` only ever bring the end nearer."""
+    """One for each serving process. `drain`, `abort` and `finish` set a deadline, and never a later one."""
 
     def __init__(self, grace: timedelta, *, last_words: Callable[[], int], wake: Callable[[], None]) -> None:
-        """`last_words` gives back what can be given back, says so, and answers the exit code. `wake` has the
-        event loop look whether a signal has come."""
+        """`last_words` returns jobs to the queue, logs this, and answers the exit code. `wake` wakes the
+        event loop, so that it checks for signals."""
         self._grace = grace
         self._last_words, self._wake = last_words, wake
         self._ear, self._mouth = socket.socketpair()
         for end in (self._ear, self._mouth):
             end.setblocking(False)
         self._next_ear = -1
-        """Whose file for signals we took: the event loop's, if it had one."""
+        """The wake-up file of the event loop, which ours has replaced; -1 if there was none."""
         self._deadline: float | None = None
         self._lock = threading.Lock()
         self._handler: Callable[[int, FrameType | None], None] | None = None
         self._signals = 0
         self._code: int | None = None
-        """What to exit with, once everything of ours has ended."""
+        """The exit code, after our parts have ended."""
         threading.Thread(target=self._watch, name="mainspring-watchdog", daemon=True).start()
         _current[:] = [self]
 
     def listen(self, handler: Callable[[int, FrameType | None], None]) -> None:
-        """Have this called for each signal that asks for the end: not by the event loop, which hears of none
-        while a handler blocks it."""
+        """Install this handler for each signal that asks for the end. The event loop does not install it,
+        because a blocked event loop handles no signals."""
         self._handler = handler
         for number in {*STOPPING, ORPHANED}:
             signal.signal(number, handler)
         self.hear_signals()
 
     def hear_signals(self) -> None:
-        """Be told of signals by C code, and tell the event loop. Call it in the main thread, whenever the
-        event loop has begun: some loops take the file for themselves then."""
+        """Receive signals from C code, and pass them on to the event loop. Call this in the main thread each
+        time the event loop has begun, because some event loops then set their own wake-up file."""
         before = signal.set_wakeup_fd(self._mouth.fileno(), warn_on_full_buffer=False)
         if before != self._mouth.fileno():
             self._next_ear = before
 
     def drain(self) -> None:
-        """The end was asked for, or has come by itself."""
+        """The end was requested, or has begun without a request."""
         self._end_within(self._grace + DRAIN_WITHIN)
 
     def abort(self) -> None:
-        """It was asked for again."""
+        """The end was requested again."""
         self._end_within(ABORT_WITHIN)
 
     def finish(self, code: int) -> None:
-        """All of ours has ended; now the interpreter does, with this code."""
+        """Our parts have ended. Now the interpreter ends, with this code."""
         self._code = code
         self._end_within(FINISH_WITHIN)
 
     def forget(self) -> None:
-        """In a process that was forked from ours: its signals are none of ours."""
+        """Called in a forked child: do not handle its signals."""
         _current.clear()
         with suppress(ValueError):
             signal.set_wakeup_fd(-1)
@@ -113,7 +114,7 @@ class Watchdog:
         with suppress(OSError):
             self._mouth.send(_POKE)
         with suppress(Exception):  # there is no file to write to
-            # In C, so that it comes even when no thread of ours can run.
+            # A timer in C, which works even if no thread can run.
             left = length.total_seconds() + _LAST_WORDS_WITHIN + 2
             faulthandler.dump_traceback_later(left, exit=True, file=sys.__stderr__ or sys.stderr)
 
@@ -153,27 +154,27 @@ class Watchdog:
                 _say_what_is_left()
 
         said = threading.Thread(target=last, name="mainspring-last-words", daemon=True)
-        with suppress(RuntimeError):  # there is no thread to be had
+        with suppress(RuntimeError):  # no thread can be started
             said.start()
             said.join(_LAST_WORDS_WITHIN)
         leave_at_once(code[0])
 
 
 def finish(code: object) -> None:
-    """The command has ended, and says so to whom it was started by."""
+    """Called when the command has ended, with its exit code."""
     for watchdog in _current:
         watchdog.finish(code if isinstance(code, int) else int(code is not None))
 
 
 def leave_at_once(code: int) -> None:
-    """End this process here and now, from any thread; what can be written out is."""
+    """End this process at once, from any thread. Logs and streams are flushed if possible."""
 
     def flush() -> None:
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
 
-    # Whoever holds a lock of the log or of a stream may be what does not end.
+    # A thread that never ends may hold a lock of the log or of a stream.
     flushing = threading.Thread(target=flush, name="mainspring-flush", daemon=True)
     with suppress(RuntimeError):
         flushing.start()

@@ -30,7 +30,7 @@ def show_workflow(view: WorkflowView) -> None:
     if view.orders:
         click.echo()
         rows = [(when(each.at), each.action, each.author, each.note) for each in view.orders]
-        table(["AT", "ACT", "BY", "NOTE"], rows, none="")
+        table(["AT", "ACTION", "BY", "NOTE"], rows, none="")
 
 
 def show_step(view: StepView) -> None:

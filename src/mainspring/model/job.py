@@ -165,7 +165,7 @@ def tried_since(errors: Sequence[Failure]) -> datetime | None:
 
 ScopeOption = Literal["queued", "finished", "period"]
 OnDuplicateOption = Literal["return", "replace", "error"]
-"""The same words as the processes of the two classes below, as type checkers need them."""
+"""The same words as the members of the two classes below, in the form that type checkers need."""
 
 
 class Scope(StrEnum):

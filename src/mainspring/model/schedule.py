@@ -12,7 +12,7 @@ from mainspring.model.value import Value
 
 MisfireOption = Literal["latest", "all", "skip"]
 OverlapOption = Literal["skip", "queue_one", "queue_all", "allow", "replace"]
-"""The same words as the processes of the two classes below, as type checkers need them."""
+"""The same words as the members of the two classes below, in the form that type checkers need."""
 
 
 class Misfire(StrEnum):

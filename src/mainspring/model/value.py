@@ -25,7 +25,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 def choice(
     options: type[_Choice], given: str, field: str, error: type[InvalidArgument] = InvalidArgument
 ) -> _Choice:
-    """The process of a closed option that a caller named, or an error with all that are allowed."""
+    """The member of an enumeration that a caller named, or an error that lists the allowed words."""
     try:
         return options(given)
     except ValueError:

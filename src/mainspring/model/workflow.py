@@ -21,7 +21,7 @@ LARGEST_INPUT = 1024 * 1024
 
 
 WhenOption = Literal["success", "failure", "always"]
-"""The same words as the processes of the class below, as type checkers need them."""
+"""The same words as the members of the class below, in the form that type checkers need."""
 
 
 class When(StrEnum):

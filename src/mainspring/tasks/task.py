@@ -113,7 +113,7 @@ class Task(Generic[P, R_co]):
     needs_shell: bool = False
     """Whether only a worker that starts programs may take it."""
     runs_user_code: bool = True
-    """Whether its run may crash the worker. If it cannot, it is not suspected after a crash."""
+    """Whether its run may crash the worker. If it cannot, its job is not an orphaned job after a crash."""
 
     def __init__(
         self,

@@ -70,7 +70,7 @@ def eager(
 
 
 async def _never(claim: Claim) -> bool:
-    """Nothing is a orphaned job here."""
+    """No job is an orphaned job here."""
     return True
 
 

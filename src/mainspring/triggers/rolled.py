@@ -17,7 +17,7 @@ _DAY, _TICK = timedelta(days=1), timedelta(microseconds=1)
 
 
 RollOption = Literal["skip", "next", "previous"]
-"""The same words as the processes of the class below, as type checkers need them."""
+"""The same words as the members of the class below, in the form that type checkers need."""
 
 
 class Roll(StrEnum):

@@ -144,7 +144,7 @@ class LocalClock:
 
 GapOption = Literal["shift", "skip"]
 FoldOption = Literal["first", "second", "both"]
-"""The same words as the processes of the two classes below, as type checkers need them."""
+"""The same words as the members of the two classes below, in the form that type checkers need."""
 
 
 class Gap(StrEnum):

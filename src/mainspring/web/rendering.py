@@ -202,7 +202,7 @@ _templates.filters.update(
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page, or a part of one: `template` decides. A part does not use up what the last act had to say."""
+    """A page, or a part of one: `template` decides. A part does not use up the message of the last order."""
     whole = not template.startswith("parts/")
     notice = notice_of(request) if whole else None
     text = _templates.get_template(template).render(
@@ -264,7 +264,7 @@ def here(request: Request) -> str:
 
 
 def done(request: Request, path: str, text: str, *, kind: str = "good") -> Response:
-    """The answer to an act: on to this page of ours, which says so. A reload acts no second time."""
+    """The answer to an order: on to this page of ours, which says so. A reload does not repeat the order."""
     answer = RedirectResponse(f"{request.scope.get('root_path', '')}{path}", 303)
     said = json.dumps([kind, text[:_LONGEST]]).encode()
     answer.set_cookie(
@@ -280,7 +280,7 @@ def done(request: Request, path: str, text: str, *, kind: str = "good") -> Respo
 
 
 def notice_of(request: Request) -> Notice | None:
-    """What the last act had to say to this browser. It is shown as text: any page may have set the cookie."""
+    """The message of the last order for this browser. It is shown as text: another page may have set it."""
     try:
         kind, text = json.loads(urlsafe_b64decode(request.cookies.get(_COOKIE, "")))
     except (ValueError, TypeError):

@@ -50,8 +50,8 @@ class Executor(Protocol):
 
     def takes(self, task: AnyTask, claim: Claim) -> bool:
         """Whether this job is run here: the first executor of the worker that says so gets it. Asked once
-        for each task and queue; anew for a job with a deadline, and for one whose process died (`orphaned
-        job`)."""
+        for each task and queue; anew for a job with a deadline, and for one whose process died (an orphaned
+        job)."""
 
     def start(self, runs: Sequence[ActiveRun]) -> None:
         """Run these, in this order, as soon as there is a place for each. Does not wait."""

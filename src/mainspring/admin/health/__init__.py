@@ -1,3 +1,3 @@
-"""What is wrong, and how everything stands."""
+"""The state of the database and the fleet: checks, status, statistics, and the frames of `top`."""
 
 from __future__ import annotations

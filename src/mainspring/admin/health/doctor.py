@@ -1,4 +1,4 @@
-"""Is everything as it should be? A list of checks, each with a sentence; those of the tables come last."""
+"""The checks of `mainspring doctor`, each with a sentence; the checks of the tables come last."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ MANY_DEAD = 50_000
 DEAD_PART = 0.5
 MANY_UPDATES = 10_000
 LEAST_HOT = 0.5
-"""Of the updates of jobs. A claim leaves the indices alone; a retry does not."""
+"""The least part of the updates of jobs that are HOT. A claim changes no index; a retry does."""
 OLD_SNAPSHOT = timedelta(minutes=10)
 MUCH_LOG = 1024 * MEBIBYTE
 LONG_STATEMENT = timedelta(minutes=1)
 DAYS_AHEAD = 2
 FULL = 0.8
 LONG_WAL = 256 * MEBIBYTE
-"""Of an SQLite file; it is moved back into the database from eight mebibytes on."""
+"""The write-ahead log of an SQLite file. SQLite moves it into the database from eight mebibytes on."""
 MUCH_ROOM = 256 * MEBIBYTE
 
 
 async def examine(store: Store, clock: Clock) -> list[Check]:
-    """Every check that can be made; those behind one that failed outright are left out."""
+    """Every possible check. After a failed database or schema check the later checks are left out."""
     checks = [ok("python", f"Python {platform.python_version()}, mainspring {__version__}"), _zones()]
     reached = await _reached(store, clock)
     checks += reached
@@ -76,9 +76,94 @@ def unreachable(checks: Sequence[Check]) -> bool:
     return any(each.name == "database" and each.level is Level.FAIL for each in checks)
 
 
+def findings(health: StoreHealth, now: datetime) -> list[Check]:
+    """The findings about the store. A subject without a problem has one sentence."""
+    checks = [
+        *_tables(health.tables, now),
+        *_partitions(health.partitions),
+        *_snapshots(health.snapshots),
+        *_sessions(health),
+        *_file(health),
+    ]
+    return checks + [warn("rights", f"could not be found out: {each}") for each in health.withheld]
+
+
+class TableView(Value, frozen=True, kw_only=True):
+    """One table of the store."""
+
+    name: str
+    rows: int
+    dead_rows: int
+    bytes: int
+    index_bytes: int
+    hot: float | None
+    vacuumed_at: datetime | None
+    analyzed_at: datetime | None
+
+    @classmethod
+    def of(cls, table: TableHealth) -> Self:
+        """Of a table."""
+        return cls(**{name: getattr(table, name) for name in cls.__struct_fields__})
+
+
+class SnapshotView(Value, frozen=True, kw_only=True):
+    """A session or slot that prevents the removal of old rows."""
+
+    what: str
+    age_seconds: float | None
+    bytes: int | None
+
+
+class HealthView(Value, frozen=True, kw_only=True):
+    """The state of the store, and the findings."""
+
+    engine: str
+    bytes: int | None
+    log_bytes: int | None
+    free_bytes: int | None
+    journal: str | None
+    sessions: int | None
+    most_sessions: int | None
+    longest_seconds: float | None
+    tables: tuple[TableView, ...]
+    partitions: tuple[Partitions, ...]
+    snapshots: tuple[SnapshotView, ...]
+    findings: tuple[Check, ...]
+    withheld: tuple[str, ...]
+
+    @classmethod
+    def of(cls, health: StoreHealth, checks: Sequence[Check]) -> Self:
+        """Of the health of a store, and the findings in it."""
+        return cls(
+            engine=health.engine,
+            bytes=health.bytes,
+            log_bytes=health.log_bytes,
+            free_bytes=health.free_bytes,
+            journal=health.journal,
+            sessions=health.sessions,
+            most_sessions=health.most_sessions,
+            longest_seconds=_seconds(health.longest),
+            tables=tuple(TableView.of(each) for each in health.tables),
+            partitions=health.partitions,
+            snapshots=tuple(
+                SnapshotView(what=each.what, age_seconds=_seconds(each.age), bytes=each.bytes)
+                for each in health.snapshots
+            ),
+            findings=tuple(checks),
+            withheld=health.withheld,
+        )
+
+
+def _zones() -> Check:
+    version = tzdata_version()
+    if version[:1].isdigit():
+        return ok("time zones", f"tz data {version}")
+    return warn("time zones", "the tz data does not say its version; install the tzdata package")
+
+
 async def _reached(store: Store, clock: Clock) -> list[Check]:
     try:
-        await store.now(at=clock.stamp())  # opens the connection, which is not the distance
+        await store.now(at=clock.stamp())  # opens the connection, whose time must not count
         asked, before = clock.now(), clock.monotonic()
         theirs = await store.now(at=clock.stamp())
         took = timedelta(seconds=clock.monotonic() - before)
@@ -95,15 +180,6 @@ async def _reached(store: Store, clock: Clock) -> list[Check]:
     ]
 
 
-def _clocks(skew: timedelta, took: timedelta) -> Check:
-    seconds = skew.total_seconds()
-    if abs(skew) > SKEW + took:
-        return warn(
-            "clock", f"the database's clock is {seconds:+.1f} s from this machine's; its clock decides"
-        )
-    return ok("clock", f"the database's clock is {seconds:+.3f} s from this machine's")
-
-
 def _fsync(value: str) -> Check:
     if value == "on":
         return ok("durability", "fsync is on")
@@ -117,19 +193,21 @@ def _wal_reset(value: str) -> Check:
 _OWN_CHECK: dict[str, Callable[[str], Check]] = {"fsync": _fsync, "wal_reset_bug": _wal_reset}
 
 
+def _clocks(skew: timedelta, took: timedelta) -> Check:
+    seconds = skew.total_seconds()
+    if abs(skew) > SKEW + took:
+        return warn(
+            "clock", f"the database's clock is {seconds:+.1f} s from this machine's; its clock decides"
+        )
+    return ok("clock", f"the database's clock is {seconds:+.3f} s from this machine's")
+
+
 async def _schema(store: Store) -> Check:
     try:
         await store.verify()
     except SchemaMismatch as error:
         return fail("schema", str(error))
     return ok("schema", f"the schema is this version's; the database's id is {await store.identity()}")
-
-
-def _zones() -> Check:
-    version = tzdata_version()
-    if version[:1].isdigit():
-        return ok("time zones", f"tz data {version}")
-    return warn("time zones", "the tz data does not say its version; install the tzdata package")
 
 
 def _fleet(processes: Sequence[ProcessInfo]) -> list[Check]:
@@ -216,18 +294,6 @@ async def _alerts(store: Store) -> Check:
     return ok("alerts", "none is open")
 
 
-def findings(health: StoreHealth, now: datetime) -> list[Check]:
-    """What there is to say; what is as it should be is said in one sentence for each subject."""
-    checks = [
-        *_tables(health.tables, now),
-        *_partitions(health.partitions),
-        *_snapshots(health.snapshots),
-        *_sessions(health),
-        *_file(health),
-    ]
-    return checks + [warn("rights", f"could not be found out: {each}") for each in health.withheld]
-
-
 def _tables(tables: tuple[TableHealth, ...], now: datetime) -> list[Check]:
     checks = []
     for each in tables:
@@ -249,6 +315,15 @@ def _tables(tables: tuple[TableHealth, ...], now: datetime) -> list[Check]:
     size = sum(each.bytes + each.index_bytes for each in tables)
     largest = max(tables, key=lambda each: each.bytes + each.index_bytes)
     return [ok("tables", f"{size / MEBIBYTE:,.0f} MiB, most of it in {largest.name}; no table is bloated")]
+
+
+def _ago(length: timedelta) -> str:
+    return f"{_length(length)} ago"
+
+
+def _length(length: timedelta | None) -> str:
+    minutes = 0 if length is None else length // timedelta(minutes=1)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _partitions(partitions: tuple[Partitions, ...]) -> list[Check]:
@@ -329,80 +404,5 @@ def _file(health: StoreHealth) -> list[Check]:
     return checks or [ok("file", f"{size / MEBIBYTE:,.1f} MiB")]
 
 
-class TableView(Value, frozen=True, kw_only=True):
-    """One table of the store."""
-
-    name: str
-    rows: int
-    dead_rows: int
-    bytes: int
-    index_bytes: int
-    hot: float | None
-    vacuumed_at: datetime | None
-    analyzed_at: datetime | None
-
-    @classmethod
-    def of(cls, table: TableHealth) -> Self:
-        """Of a table."""
-        return cls(**{name: getattr(table, name) for name in cls.__struct_fields__})
-
-
-class SnapshotView(Value, frozen=True, kw_only=True):
-    """What keeps old rows from being removed."""
-
-    what: str
-    age_seconds: float | None
-    bytes: int | None
-
-
-class HealthView(Value, frozen=True, kw_only=True):
-    """The state of the store, and what is to be done about it."""
-
-    engine: str
-    bytes: int | None
-    log_bytes: int | None
-    free_bytes: int | None
-    journal: str | None
-    sessions: int | None
-    most_sessions: int | None
-    longest_seconds: float | None
-    tables: tuple[TableView, ...]
-    partitions: tuple[Partitions, ...]
-    snapshots: tuple[SnapshotView, ...]
-    findings: tuple[Check, ...]
-    withheld: tuple[str, ...]
-
-    @classmethod
-    def of(cls, health: StoreHealth, checks: Sequence[Check]) -> Self:
-        """Of what a store says of itself, and what was found in it."""
-        return cls(
-            engine=health.engine,
-            bytes=health.bytes,
-            log_bytes=health.log_bytes,
-            free_bytes=health.free_bytes,
-            journal=health.journal,
-            sessions=health.sessions,
-            most_sessions=health.most_sessions,
-            longest_seconds=_seconds(health.longest),
-            tables=tuple(TableView.of(each) for each in health.tables),
-            partitions=health.partitions,
-            snapshots=tuple(
-                SnapshotView(what=each.what, age_seconds=_seconds(each.age), bytes=each.bytes)
-                for each in health.snapshots
-            ),
-            findings=tuple(checks),
-            withheld=health.withheld,
-        )
-
-
 def _seconds(length: timedelta | None) -> float | None:
     return None if length is None else length.total_seconds()
-
-
-def _ago(length: timedelta) -> str:
-    return f"{_length(length)} ago"
-
-
-def _length(length: timedelta | None) -> str:
-    minutes = 0 if length is None else length // timedelta(minutes=1)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -1,4 +1,4 @@
-"""One finding about the state of things, in a sentence."""
+"""One finding about the state of the system, in a sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mainspring.model.value import Value
 
 
 class Level(StrEnum):
-    """How a check came out."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
@@ -24,15 +24,15 @@ class Check(Value, frozen=True, kw_only=True):
 
 
 def ok(name: str, sentence: str) -> Check:
-    """As it should be."""
+    """A finding without a problem."""
     return Check(name=name, level=Level.OK, sentence=sentence)
 
 
 def warn(name: str, sentence: str) -> Check:
-    """Somebody should look at it."""
+    """A finding that an operator should look at."""
     return Check(name=name, level=Level.WARN, sentence=sentence)
 
 
 def fail(name: str, sentence: str) -> Check:
-    """Something does not work."""
+    """A finding that something does not work."""
     return Check(name=name, level=Level.FAIL, sentence=sentence)

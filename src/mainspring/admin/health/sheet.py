@@ -1,4 +1,4 @@
-"""Everything that the page of health shows."""
+"""The content of the health page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ORDER = {Level.FAIL: 0, Level.WARN: 1, Level.OK: 2}
 
 
 class TableRow(Value, frozen=True, kw_only=True):
-    """One table, and what of it nobody needs."""
+    """One table, and its dead rows."""
 
     table: TableHealth
     share: int
@@ -27,7 +27,7 @@ class TableRow(Value, frozen=True, kw_only=True):
 
 
 class LogCost(Value, frozen=True, kw_only=True):
-    """What the database wrote to its log, for each run."""
+    """The bytes that the database wrote to its log, for each run."""
 
     bytes: int
     runs: int
@@ -35,25 +35,25 @@ class LogCost(Value, frozen=True, kw_only=True):
 
 
 class HealthSheet(Value, frozen=True, kw_only=True):
-    """How everything is."""
+    """The content of the health page."""
 
     checks: tuple[Check, ...]
-    """What is wrong first."""
+    """Problems first."""
     worst: Level
     health: StoreHealth
     facts: dict[str, str]
-    """Of the engine: its version and settings."""
+    """The version and the settings of the engine."""
     schema_version: int
     schema_name: str
     """The newest migration that this code has; the doctor says whether the database has it."""
     tables: tuple[TableRow, ...]
     """The largest first."""
     cost: LogCost | None
-    """Over the last hours; None where the database does not tell, or nothing ran."""
+    """Over the last hours; None if the length of the log is not known, or nothing ran."""
 
 
 async def health_sheet(store: Store, clock: Clock) -> HealthSheet:
-    """Read it all; each part is a bounded read."""
+    """Read all parts; each part is a bounded read."""
     checks = await examine(store, clock)
     health, facts = await store.health.look(), await store.health.facts()
     newest = steps(health.engine)[-1]
@@ -90,7 +90,7 @@ def log_cost(series: Series) -> LogCost | None:
         return None
     first, last = known[0], known[-1]
     written = (series.fleet[last].mark or 0) - (series.fleet[first].mark or 0)
-    # A mark is read when its step is written: what ran in the first one is before it.
+    # A mark is read when its step is written, so the runs of the first step were before the first mark.
     runs = sum(each.count(*RUNS) for each in series.jobs[first + 1 : last + 1])
     if runs <= 0 or written < 0:
         return None

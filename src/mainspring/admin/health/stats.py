@@ -1,4 +1,4 @@
-"""What happened over time, for charts: as many points as can be looked at, however long the time."""
+"""Statistics over time, for charts, with a bounded number of points for any length of time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mainspring.store.store import Store
 MOST_POINTS = 500
 USUAL_POINTS = 120
 MOST_ROWS = 400
-"""Rows of time that are summed up: beyond that longer spans are read."""
+"""The most rows of one sum. Beyond this number, rows of longer spans are read."""
 LEAST_ROWS = 12
-"""Rows of time that a sum over all of it is made of: its ends are as exact as that."""
+"""The least rows of a total: they decide how exact its begin and its end are."""
 LAST = timedelta(hours=3)
 MINUTE = timedelta(minutes=1)
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -31,14 +31,14 @@ RUNS = (Counted.SUCCEEDED, *FAILURES, Counted.SNOOZED, Counted.DISCARDED, Counte
 
 
 class Series(Value, frozen=True, kw_only=True):
-    """One point for each step, those in which nothing happened too."""
+    """One point for each step, also for steps in which nothing happened."""
 
     since: datetime
     until: datetime
     step: timedelta
     jobs: tuple[Stat, ...]
     fleet: tuple[Stat, ...] = ()
-    """Slots and what else is nobody's; empty when one task or queue was asked for."""
+    """Slots and other values of no task or queue; empty for a question about one task or queue."""
 
 
 class Stats:
@@ -56,8 +56,8 @@ class Stats:
         task: str | None = None,
         queue: str | None = None,
     ) -> Series:
-        """By default the last three hours. A step may come out longer than asked for, where shorter ones are
-        no longer kept or would be too many."""
+        """The default is the last three hours. A step may be longer than requested, if shorter ones are no
+        longer kept or would be too many."""
         which = await self._which(since, until, step, task, queue)
         jobs = await self._store.stats.find(which)
         fleet: list[Stat] = []
@@ -112,47 +112,8 @@ class Stats:
         return StatFilter(since=start, until=end, step=step, span=span, task=task, queue=queue)
 
 
-def _span(since: datetime, until: datetime, now: datetime, step: timedelta | None) -> int:
-    """The shortest rows that are still kept and are not too many; longer ones if the step is as long."""
-    fitting = [
-        span for span in SPANS if now - since <= KEPT[span] and (until - since) / (span * MINUTE) <= MOST_ROWS
-    ]
-    fitting = fitting or [SPANS[-1]]
-    within = [span for span in fitting if step is not None and span * MINUTE <= step]
-    return within[-1] if within else fitting[0]
-
-
-def _step(length: timedelta) -> timedelta:
-    return next((step for step in STEPS if length / step <= USUAL_POINTS), STEPS[-1])
-
-
-def _replace(
-    which: StatFilter, *, step: timedelta | None = None, by: By | None = None, fleet: bool = False
-) -> StatFilter:
-    return StatFilter(
-        since=which.since,
-        until=which.until,
-        step=step or which.step,
-        span=which.span,
-        task=which.task,
-        queue=which.queue,
-        by=by,
-        fleet=fleet,
-    )
-
-
-def _filled(found: Sequence[Stat], which: StatFilter) -> tuple[Stat, ...]:
-    known = {each.at: each for each in found}
-    nothing = (0,) * BUCKETS
-    points, at = [], which.since
-    while at < which.until:
-        points.append(known.get(at) or Stat(at=at, counts=(0,) * PLACES, waits=nothing, tooks=nothing))
-        at += which.step
-    return tuple(points)
-
-
 class StatView(Value, frozen=True, kw_only=True):
-    """One sum; how long jobs waited and took is in seconds."""
+    """One sum. Waiting times and running times are in seconds."""
 
     at: datetime
     key: str | UnsetType = UNSET
@@ -182,8 +143,11 @@ class StatView(Value, frozen=True, kw_only=True):
         )
 
 
+COLUMNS = tuple(each for each in StatView.__struct_fields__ if each not in ("at", "key"))
+
+
 class SeriesView(Value, frozen=True, kw_only=True):
-    """What happened over time in columns, as charts want it: one place for each step."""
+    """Statistics over time in columns, for charts: one place for each step."""
 
     since: datetime
     until: datetime
@@ -229,11 +193,47 @@ class SeriesView(Value, frozen=True, kw_only=True):
         )
 
 
-COLUMNS = tuple(each for each in StatView.__struct_fields__ if each not in ("at", "key"))
+def _replace(
+    which: StatFilter, *, step: timedelta | None = None, by: By | None = None, fleet: bool = False
+) -> StatFilter:
+    return StatFilter(
+        since=which.since,
+        until=which.until,
+        step=step or which.step,
+        span=which.span,
+        task=which.task,
+        queue=which.queue,
+        by=by,
+        fleet=fleet,
+    )
+
+
+def _filled(found: Sequence[Stat], which: StatFilter) -> tuple[Stat, ...]:
+    known = {each.at: each for each in found}
+    nothing = (0,) * BUCKETS
+    points, at = [], which.since
+    while at < which.until:
+        points.append(known.get(at) or Stat(at=at, counts=(0,) * PLACES, waits=nothing, tooks=nothing))
+        at += which.step
+    return tuple(points)
+
+
+def _span(since: datetime, until: datetime, now: datetime, step: timedelta | None) -> int:
+    """The shortest rows that are still kept and are not too many; longer ones if the step is as long."""
+    fitting = [
+        span for span in SPANS if now - since <= KEPT[span] and (until - since) / (span * MINUTE) <= MOST_ROWS
+    ]
+    fitting = fitting or [SPANS[-1]]
+    within = [span for span in fitting if step is not None and span * MINUTE <= step]
+    return within[-1] if within else fitting[0]
+
+
+def _step(length: timedelta) -> timedelta:
+    return next((step for step in STEPS if length / step <= USUAL_POINTS), STEPS[-1])
 
 
 def _log_per_run(series: Series) -> list[float | None]:
-    """What the database wrote to its log since the point before, for each run; None where it is not told."""
+    """Bytes that the database wrote to its log since the point before, for each run; None if not known."""
     found: list[float | None] = []
     before: int | None = None
     for own, job in zip(series.fleet, series.jobs, strict=True):

@@ -1,4 +1,4 @@
-"""How the whole stands, in one bounded look at the store; and what is wrong with it, as alerts judge."""
+"""The status of the whole system, in one bounded read of the store, and its problems by the alert rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTED = 1000
 
 
 class Status(Value, frozen=True, kw_only=True):
-    """One look."""
+    """The facts of one read."""
 
     facts: Facts
     queues: tuple[QueueInfo, ...]
@@ -38,7 +38,7 @@ class Status(Value, frozen=True, kw_only=True):
 
     @property
     def lag(self) -> timedelta:
-        """How late the earliest slot is that nobody has decided about."""
+        """How late the earliest slot without a decision is."""
         behind = self.facts.behind_since
         return timedelta() if behind is None else max(self.at - behind, timedelta())
 
@@ -48,7 +48,7 @@ class Status(Value, frozen=True, kw_only=True):
 
 
 async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:
-    """Ask the store; where queues are too long to be counted, it estimates."""
+    """Read the store. The length of queues that are too long to count is estimated."""
     return Status(
         facts=await looked_at(store, config, clock),
         queues=tuple(await every_queue(store, about=True, at=clock.stamp())),
@@ -57,7 +57,7 @@ async def look(store: Store, clock: Clock, config: AlertsConfig) -> Status:
 
 
 def troubles(status: Status, config: AlertsConfig) -> list[Trouble]:
-    """What is wrong, the worst first. What somebody brought about knowingly is a notice, and no trouble."""
+    """The problems, the worst first. The result of an operator's order is a notice, and no problem."""
     return [each for each in judged(status.facts, config) if each.severity is not Severity.NOTICE]
 
 
@@ -78,7 +78,7 @@ class StatusQueue(QueueView, frozen=True, kw_only=True):
 
 
 class StatusView(Value, frozen=True, kw_only=True):
-    """How the whole stands."""
+    """The status of the whole system, as programs read it."""
 
     at: datetime
     ok: bool
@@ -93,7 +93,7 @@ class StatusView(Value, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, status: Status, found: Sequence[Trouble]) -> Self:
-        """Of one look, and what is wrong by it."""
+        """Of one read, and the problems in it."""
         return cls(
             at=status.at,
             ok=not found,

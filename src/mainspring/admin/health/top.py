@@ -1,4 +1,4 @@
-"""One look at everything: queues, what runs, what comes next and what failed, read in one bounded pass."""
+"""The frames of `mainspring top`: queues, running jobs, next slots and failures, in one bounded read."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from mainspring.rules.troubles import troubles as judged
 from mainspring.store.store import Store
 
 ROWS = 100
-"""At most so many of each kind."""
+"""The most rows of each kind."""
 AMONG = 1000
-"""Failures are looked for among so many runs."""
+"""The number of newest runs that are searched for failures."""
 DEAD_COUNTED = 1000
 
 
 class Failing(Value, frozen=True, kw_only=True):
-    """A run that failed, and where its job stands by now."""
+    """A run that failed, and the current state of its job."""
 
     run: FailedRun
     now: JobState | None
-    """None when nobody knows the job any more."""
+    """None if the job is no longer stored."""
 
 
 class Frame(Value, frozen=True, kw_only=True):
-    """Everything that is seen at once."""
+    """One frame: everything that the screen shows at once."""
 
     at: datetime
     """By the store's clock."""
     lag: timedelta
-    """How long the oldest slot that nobody has fired is overdue."""
+    """How long the oldest slot without a decision is overdue."""
     workers: int
     schedulers: int
     dead: int
@@ -67,7 +67,7 @@ async def look(
     rows: int = ROWS,
     redaction: Redaction | None = None,
 ) -> Frame:
-    """Read one frame, without secrets. It costs what is shown, not what the tables hold."""
+    """Read one frame, without secrets. The cost depends on the shown rows, not on the tables."""
     config = alerts or AlertsConfig()
     seen = await facts(store, config, clock)
     alive = [each for each in seen.processes if each.alive]
@@ -88,35 +88,8 @@ async def look(
     return (redaction or Redaction()).within(frame)
 
 
-async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:
-    """Runs that failed lately, and dead letters, however long ago they died, where those are too few."""
-    runs = await store.runs.failed(among=AMONG, limit=rows)
-    told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
-    letters = [each for each in await store.dead_letters.find(DeadFilter(limit=rows)) if each.id not in told]
-    found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]
-    states = (
-        await store.jobs.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
-    )
-    return tuple(Failing(run=each, now=states.get(each.job_id)) for each in found)
-
-
-def _last_run(letter: DeadJob) -> FailedRun:
-    last = letter.errors[-1] if letter.errors else None
-    return FailedRun(
-        job_id=letter.id,
-        fence=letter.fence,
-        task=letter.task,
-        queue=letter.queue,
-        attempt=max(letter.failures, 1),
-        verdict=Verdict.DEAD,
-        finished_at=letter.died_at,
-        error="" if last is None else last.type,
-        message=letter.reason if last is None else last.message,
-    )
-
-
 def worker_name(frame: Frame, job: RunningJob) -> str:
-    """What people call the process that holds it."""
+    """The name of the process that runs a job, or its id."""
     return frame.names.get(job.worker_id) or f"{job.worker_id:x}"
 
 
@@ -152,7 +125,7 @@ class RunningView(Value, frozen=True, kw_only=True):
 
 
 class FailingView(Value, frozen=True, kw_only=True):
-    """A run that failed, and where its job stands by now."""
+    """A run that failed, and the current state of its job."""
 
     job_id: int
     task: str
@@ -182,7 +155,7 @@ class FailingView(Value, frozen=True, kw_only=True):
 
 
 class FrameView(Value, frozen=True, kw_only=True):
-    """Everything that is seen at once, as programs read it."""
+    """One frame, as programs read it."""
 
     at: datetime
     lag_seconds: float
@@ -210,3 +183,30 @@ class FrameView(Value, frozen=True, kw_only=True):
             coming=frame.coming,
             failures=tuple(FailingView.of(each) for each in frame.failures),
         )
+
+
+async def _failures(store: Store, clock: Clock, rows: int) -> tuple[Failing, ...]:
+    """Runs that failed lately, and dead letters of any age if there are too few such runs."""
+    runs = await store.runs.failed(among=AMONG, limit=rows)
+    told = {each.job_id for each in runs if each.verdict is Verdict.DEAD}
+    letters = [each for each in await store.dead_letters.find(DeadFilter(limit=rows)) if each.id not in told]
+    found = sorted([*runs, *map(_last_run, letters)], key=lambda run: run.finished_at, reverse=True)[:rows]
+    states = (
+        await store.jobs.states(sorted({each.job_id for each in found}), at=clock.stamp()) if found else {}
+    )
+    return tuple(Failing(run=each, now=states.get(each.job_id)) for each in found)
+
+
+def _last_run(letter: DeadJob) -> FailedRun:
+    last = letter.errors[-1] if letter.errors else None
+    return FailedRun(
+        job_id=letter.id,
+        fence=letter.fence,
+        task=letter.task,
+        queue=letter.queue,
+        attempt=max(letter.failures, 1),
+        verdict=Verdict.DEAD,
+        finished_at=letter.died_at,
+        error="" if last is None else last.type,
+        message=letter.reason if last is None else last.message,
+    )

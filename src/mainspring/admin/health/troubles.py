@@ -1,4 +1,4 @@
-"""What is wrong now, for whoever asks: the same facts and rules that alerts are made of."""
+"""The current problems, from the same facts and rules as alerts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mainspring.store.store import Store
 
 
 async def facts(store: Store, config: AlertsConfig, clock: Clock) -> Facts:
-    """One bounded look at the store."""
+    """The facts, in one bounded read of the store."""
     return await store.health.watch(watched(config), at=clock.stamp())
 
 
 class TroubleView(Value, frozen=True, kw_only=True):
-    """One thing that is wrong."""
+    """One problem, as programs read it."""
 
     rule: Rule
     subject: str
@@ -29,7 +29,7 @@ class TroubleView(Value, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, trouble: Trouble) -> Self:
-        """Of a trouble."""
+        """Of a problem."""
         return cls(
             rule=trouble.rule,
             subject=trouble.subject,

@@ -1,3 +1,3 @@
-"""What operators ask and order of schedules."""
+"""Questions and orders about schedules."""
 
 from __future__ import annotations

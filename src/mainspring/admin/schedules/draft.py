@@ -1,6 +1,4 @@
-"""A schedule that a user makes or changes: its options as plain values, its task, and
-what came of it.
-"""
+"""A schedule that a user creates or changes: its options as plain values, its task, and the result."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ OPTIONS = frozenset((*WHEN_OPTIONS, *POLICY_OPTIONS, *CALL_OPTIONS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """Everything a schedule is, with its trigger read."""
+    """All values of a schedule, with its trigger decoded."""
 
     name: str
     task: str
@@ -58,7 +56,7 @@ class Draft:
 
     @classmethod
     def of(cls, stored: Schedule, trigger: Trigger) -> Draft:
-        """One that is on record."""
+        """The draft of a stored schedule."""
         return cls(
             name=stored.name,
             task=stored.task,
@@ -71,7 +69,7 @@ class Draft:
         )
 
     def new_schedule(self, now: datetime) -> NewSchedule:
-        """What the store is told."""
+        """The schedule in the form of the store."""
         return NewSchedule(
             name=self.name,
             task=self.task,
@@ -84,14 +82,14 @@ class Draft:
         )
 
     def tz(self) -> str:
-        """The zone whose clocks its slots follow; UTC where they follow none."""
+        """The time zone of its slots; UTC if they follow no zone."""
         when = options_of(self.trigger)
         if when.cron is None and when.rrule is None and when.calendar is not None:
             return when.calendar.tz
         return when.tz
 
     def facts(self) -> dict[str, object]:
-        """By the names of the options; None where an option says nothing here."""
+        """The options by name; None if an option does not apply."""
         when, policies = options_of(self.trigger), self.policies
         kind = next(each for each in KINDS if getattr(when, each) is not None)
         own = [each for each in KIND_OPTIONS if each in OPTIONS_OF[kind]]
@@ -119,96 +117,9 @@ class Draft:
         }
 
 
-def draft_view(draft: Draft) -> dict[str, Any]:
-    """Its facts, for JSON."""
-    return {name: _plain(value) for name, value in draft.facts().items()}
-
-
-def changes(before: Draft, after: Draft) -> tuple[Difference, ...]:
-    """The options that are not the same."""
-    old, new = before.facts(), after.facts()
-    return tuple(
-        Difference(field=name, was=_plain(old.get(name)), now=_plain(new.get(name)))
-        for name in dict.fromkeys((*new, *old))
-        if old.get(name) != new.get(name)
-    )
-
-
-def _plain(value: object) -> object:
-    match value:
-        case datetime():
-            return value.isoformat() if value.tzinfo is None else iso(value.astimezone(UTC))
-        case timedelta():
-            return format_duration(value)
-        case Enum():
-            return value.value
-        case Calendar():
-            return f"{value.name}, version {value.version}"
-        case tuple():
-            return [_plain(each) for each in value]
-        case _:
-            return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """A schedule as it now stands, or would if it were no dry run."""
-
-    name: str
-    created: bool
-    dry_run: bool
-    draft: Draft
-    version: int
-    fires: tuple[UpcomingSlot, ...]
-    differences: tuple[Difference, ...] = ()
-    """Of a change: what is not as it was. None means that nothing was written."""
-    paused: bool = False
-
-    @property
-    def effect(self) -> str:
-        """In one word."""
-        return "created" if self.created else "changed" if self.differences else "none"
-
-
-def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
-    """Its next slots, in UTC and in its own zone, with what is odd about them."""
-    return tuple(
-        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
-        for fire in upcoming_slots(draft.trigger, now, FIRES_SHOWN, draft.tz())
-    )
-
-
-class WrittenView(Value, frozen=True, kw_only=True):
-    """A schedule as it now stands, as programs read it."""
-
-    name: str
-    effect: str
-    dry_run: bool
-    version: int
-    paused: bool
-    differences: tuple[Difference, ...]
-    schedule: dict[str, Any]
-    """By the names of the options."""
-    fires: tuple[FireView, ...]
-
-    @classmethod
-    def of(cls, format_duration: Written) -> Self:
-        """Of a schedule that was made or changed."""
-        return cls(
-            name=format_duration.name,
-            effect=format_duration.effect,
-            dry_run=format_duration.dry_run,
-            version=format_duration.version,
-            paused=format_duration.paused,
-            differences=format_duration.differences,
-            schedule=draft_view(format_duration.draft),
-            fires=tuple(FireView.of(each) for each in format_duration.fires),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callee:
-    """A task's name and defaults. Without a check nobody here knows what it may be called with."""
+    """A task's name and defaults. Without `check` the parameters of the task are not known."""
 
     name: str
     queue: str = DEFAULT_QUEUE
@@ -216,11 +127,11 @@ class Callee:
     attempts: int = DEFAULT.attempts
     retry: Retry = DEFAULT
     check: Callable[[Sequence[object], Mapping[str, object]], None] | None = None
-    """The task's own: a target looks at more than names and types."""
+    """The check of the task itself: a target checks more than names and types."""
 
     @classmethod
     def named(cls, name: object, registry: Registry | None) -> Callee:
-        """The task of that name; UnknownTask when there is a registry and it has none."""
+        """The task of that name; UnknownTask if there is a registry without this task."""
         valid = valid_name(name, "schedule.task")  # type: ignore[arg-type]  # checked there
         if registry is None:
             return cls(name=valid)
@@ -235,13 +146,13 @@ class Callee:
         )
 
     def payload(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bytes:
-        """A call with these, checked as far as the task is known."""
+        """The payload of a call with these arguments, checked if the parameters of the task are known."""
         if self.check is not None:
             self.check(args, kwargs)
         return payload.encode(args, kwargs, field=self.name)
 
     def option(self, name: str, said: object) -> object:
-        """Its queue, priority or attempts: what was said, or its own where that is None."""
+        """The queue, priority or attempts: the given value, or the task's own if the given value is None."""
         match name:
             case _ if said is None:
                 return getattr(self, name)
@@ -255,16 +166,36 @@ class Callee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What somebody said, by who reads it; what was not said is not in it."""
+    """The given options, grouped by their reader. Options that were not given are absent."""
 
     when: GivenOptions
-    """The calendar is still a name."""
+    """The calendar is still given by name."""
     policies: GivenOptions
     call: GivenOptions
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The result of creating or changing a schedule, or of a dry run."""
+
+    name: str
+    created: bool
+    dry_run: bool
+    draft: Draft
+    version: int
+    fires: tuple[UpcomingSlot, ...]
+    differences: tuple[Difference, ...] = ()
+    """The changed options. If there are none, nothing was written."""
+    paused: bool = False
+
+    @property
+    def effect(self) -> str:
+        """The effect in one word."""
+        return "created" if self.created else "changed" if self.differences else "none"
+
+
 def read(given: Mapping[str, object]) -> Wishes:
-    """Sort the options and read those that are text. None stands for an option's default."""
+    """Group the options and parse those that are text. None means the default of an option."""
     for name in given:
         if name not in OPTIONS:
             raise InvalidArgument("schedule", name, f"only options it has ({', '.join(sorted(OPTIONS))})")
@@ -277,8 +208,55 @@ def read(given: Mapping[str, object]) -> Wishes:
     )
 
 
-def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
-    return {name: given[name] for name in names if name in given}
+def changes(before: Draft, after: Draft) -> tuple[Difference, ...]:
+    """The options that differ."""
+    old, new = before.facts(), after.facts()
+    return tuple(
+        Difference(field=name, was=_plain(old.get(name)), now=_plain(new.get(name)))
+        for name in dict.fromkeys((*new, *old))
+        if old.get(name) != new.get(name)
+    )
+
+
+def upcoming(draft: Draft, now: datetime) -> tuple[UpcomingSlot, ...]:
+    """Its next slots, in UTC and in its own time zone, each with a note if it is unusual."""
+    return tuple(
+        replace(fire, note=NO_BUSINESS_DAY) if is_skipped(draft.trigger, fire.at) else fire
+        for fire in upcoming_slots(draft.trigger, now, FIRES_SHOWN, draft.tz())
+    )
+
+
+def draft_view(draft: Draft) -> dict[str, Any]:
+    """The options of a draft, for JSON."""
+    return {name: _plain(value) for name, value in draft.facts().items()}
+
+
+class WrittenView(Value, frozen=True, kw_only=True):
+    """The result of creating or changing a schedule, as programs read it."""
+
+    name: str
+    effect: str
+    dry_run: bool
+    version: int
+    paused: bool
+    differences: tuple[Difference, ...]
+    schedule: dict[str, Any]
+    """The options by name."""
+    fires: tuple[FireView, ...]
+
+    @classmethod
+    def of(cls, written: Written) -> Self:
+        """Of such a result."""
+        return cls(
+            name=written.name,
+            effect=written.effect,
+            dry_run=written.dry_run,
+            version=written.version,
+            paused=written.paused,
+            differences=written.differences,
+            schedule=draft_view(written.draft),
+            fires=tuple(FireView.of(each) for each in written.fires),
+        )
 
 
 def _moment(value: object, field: str) -> object:
@@ -320,3 +298,23 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "args": _array,
     "kwargs": _object,
 }
+
+
+def _of(names: Iterable[str], given: GivenOptions) -> GivenOptions:
+    return {name: given[name] for name in names if name in given}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime():
+            return value.isoformat() if value.tzinfo is None else iso(value.astimezone(UTC))
+        case timedelta():
+            return format_duration(value)
+        case Enum():
+            return value.value
+        case Calendar():
+            return f"{value.name}, version {value.version}"
+        case tuple():
+            return [_plain(each) for each in value]
+        case _:
+            return value

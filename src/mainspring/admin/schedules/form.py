@@ -1,4 +1,4 @@
-"""A schedule as a form of texts, and what somebody changed in it as options."""
+"""A schedule as a form of text fields, and the changes of a user in that form as options."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FIELDS = (
     *("calendar", "on_holiday", "misfire", "catch_up", "overlap", "allow", "window", "jitter", "max_fires"),
     *("expect_start_within", "expect_finish_by", "queue", "priority", "attempts", "args", "kwargs"),
 )
-"""Those that a form may hold, by the names of the options."""
+"""The fields of a form, by the names of the options."""
 LARGEST = 64 * 1024
 
 
 def form_of(draft: Draft, redaction: Redaction) -> Form:
-    """What the form shows before anybody has typed, secrets hidden. A window is not on record, only the place
-    in it."""
+    """The form before the user types, with secrets hidden. The window is not stored, only the offset of the
+    schedule in it."""
     when, policies = options_of(draft.trigger), draft.policies
     call = {name: redaction.payload(value) for name, value in call_view(draft.payload).items()}
     kind = next(each for each in KINDS if getattr(when, each) is not None)
@@ -64,8 +64,8 @@ def form_of(draft: Draft, redaction: Redaction) -> Form:
 
 
 def options_from(said: Mapping[str, str], before: Form, draft: Draft) -> dict[str, object]:
-    """The options that are not as the form was; of the four kinds of trigger only the chosen one is read.
-    Secrets that come back hidden are those that the draft has."""
+    """The options that the user changed. Of the four kinds of trigger only the chosen one is read. A secret
+    that comes back hidden keeps its value in the draft."""
     kind = said.get("kind", before["kind"])
     if kind not in KINDS:
         raise InvalidArgument("kind", kind, f"one of {', '.join(KINDS)}")
@@ -90,7 +90,7 @@ def options_from(said: Mapping[str, str], before: Form, draft: Draft) -> dict[st
 
 
 def field_of(error: InvalidArgument, form: Mapping[str, str]) -> str:
-    """The field of the form that an error speaks of; empty when it is about none of them."""
+    """The field of the form that an error names; empty if it names no field."""
     name = error.field.removeprefix("schedule.").split("[")[0]
     if name in FIELDS or name == "kind":
         return name
@@ -99,8 +99,12 @@ def field_of(error: InvalidArgument, form: Mapping[str, str]) -> str:
     return "kwargs" if "." in error.field and form.get("kwargs") else ""
 
 
-def _text(text: str, name: str) -> object:
-    return text or None
+def _moment(value: datetime | None) -> str:
+    return "" if value is None else value.isoformat()
+
+
+def _length(value: timedelta | None) -> str:
+    return "" if value is None else format_duration(value)
 
 
 def _whole(text: str, name: str) -> object:
@@ -122,14 +126,6 @@ def _json(text: str, name: str) -> object:
         raise InvalidArgument(name, text, f"JSON ({error})") from None
 
 
-def _length(value: timedelta | None) -> str:
-    return "" if value is None else format_duration(value)
-
-
-def _moment(value: datetime | None) -> str:
-    return "" if value is None else value.isoformat()
-
-
 _READERS: dict[str, Callable[[str, str], object]] = {
     "at": _lines,
     "allow": _whole,
@@ -139,3 +135,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "args": _json,
     "kwargs": _json,
 }
+
+
+def _text(text: str, name: str) -> object:
+    return text or None

@@ -1,5 +1,4 @@
-"""Schedules: made, changed, paused and deleted at run time; and what an app declares, compared and
-written."""
+"""Schedules: create, change, pause and delete them at run time; compare and write the declared ones."""
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ EVERY = ScheduleFilter()
 
 
 class ScheduleEffect(StrEnum):
-    """What an order did to one schedule."""
+    """The effect of an order on one schedule."""
 
     PAUSED = "paused"
     RESUMED = "resumed"
@@ -77,17 +76,17 @@ class ScheduleEffect(StrEnum):
 
 
 class ScheduleDone(Value, frozen=True, kw_only=True):
-    """One schedule's answer to an order; `schedule` is what it was before."""
+    """The result of an order for one schedule; `schedule` is the schedule before the order."""
 
     name: str
     effect: ScheduleEffect
     schedule: Schedule
     why: str = ""
-    """What was already so, when nothing was done."""
+    """The reason if nothing was done."""
 
 
 class Triggered(Value, frozen=True, kw_only=True):
-    """A job that was asked for out of turn."""
+    """A job that was triggered between slots."""
 
     name: str
     job_id: int
@@ -96,7 +95,7 @@ class Triggered(Value, frozen=True, kw_only=True):
 
 
 class Skipping(Value, frozen=True, kw_only=True):
-    """How many slots were asked to be skipped now, and how many are to be in all."""
+    """How many slots this order skips, and how many slots are to be skipped in all."""
 
     name: str
     added: int
@@ -104,7 +103,7 @@ class Skipping(Value, frozen=True, kw_only=True):
 
 
 class ScheduleHistory(Value, frozen=True, kw_only=True):
-    """A schedule, its newest slots first, and the next instants it names."""
+    """A schedule with its slots, newest first, and its next fires."""
 
     schedule: Schedule
     slots: tuple[Slot, ...]
@@ -113,7 +112,7 @@ class ScheduleHistory(Value, frozen=True, kw_only=True):
 
 
 def effects(done: Sequence[ScheduleDone]) -> dict[str, list[str]]:
-    """Which schedules met with which effect, for the audit log."""
+    """The names of the schedules by effect, for the audit log."""
     return {
         str(effect): names
         for effect in ScheduleEffect
@@ -204,7 +203,7 @@ class Schedules(Noun):
     async def acreate(
         self, name: str, /, *, note: str | None = None, dry_run: bool = False, **options: object
     ) -> Written:
-        """Make a schedule that belongs to the actor and not to code; a name that is taken is refused."""
+        """Create a schedule that code does not change. A name that exists is refused."""
         valid_name(name, "schedule.name")
         wishes, store = read(options), await self._store()
         if await store.schedules.get(name) is not None:
@@ -232,8 +231,8 @@ class Schedules(Noun):
         dry_run: bool = False,
         **options: object,
     ) -> Written:
-        """Change the options that are given, and no others. Raises Outdated where the schedule was changed
-        since it was read, here or by a caller who read `expected_version`."""
+        """Change only the given options. Raises Outdated if the schedule was changed since this method read
+        it, or since the caller read `expected_version`."""
         store = await self._store()
         stored = await store.schedules.get(name)
         if stored is None:
@@ -260,7 +259,7 @@ class Schedules(Noun):
 
     @order("schedules.pause", result=effects)
     async def apause(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
-        """Skip their slots from now on; one that is paused keeps its first author and note."""
+        """Skip the slots of schedules from now on. A paused schedule keeps its first author and note."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
         return await carried_out(
@@ -270,7 +269,7 @@ class Schedules(Noun):
 
     @order("schedules.resume", result=effects)
     async def aresume(self, names: str | Sequence[str]) -> list[ScheduleDone]:
-        """End their pause; the slots of the pause are not caught up."""
+        """End the pause of schedules. The slots of the pause are not caught up."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
         return await carried_out(
@@ -280,8 +279,8 @@ class Schedules(Noun):
 
     @order("schedules.revert", result=effects)
     async def arevert(self, names: str | Sequence[str], *, note: str | None = None) -> list[ScheduleDone]:
-        """Let code have schedules that were edited: the next declaration of them counts. A schedule that no
-        app declares goes on as it is, but is code's to remove."""
+        """Revert edited schedules to the code: their next declaration applies again. A schedule that no app
+        declares continues unchanged, but `apply` with `prune` then deletes it."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
         return await carried_out(
@@ -293,7 +292,7 @@ class Schedules(Noun):
 
     @order("schedules.delete", result=effects)
     async def adelete(self, names: str | Sequence[str]) -> list[ScheduleDone]:
-        """Delete them; their ledger, their versions and the jobs they made stay."""
+        """Delete schedules. Their ledger, their versions and their jobs stay."""
         store = await self._store()
         found = await _found(store, one_or_more(names))
         return await carried_out(
@@ -305,7 +304,7 @@ class Schedules(Noun):
 
     @order("schedules.trigger", result=lambda done: {"job": done.job_id})
     async def atrigger(self, name: str) -> Triggered:
-        """Make a job of it now, besides its slots and whatever its policies say."""
+        """Create a job of a schedule now, in addition to its slots. Its policies do not apply."""
         store = await self._store()
         [schedule] = (await _found(store, [name])).values()
         job_id = await carried_out(
@@ -317,7 +316,7 @@ class Schedules(Noun):
 
     @order("schedules.skip", result=lambda done: {"skips": done.skips})
     async def askip(self, name: str, count: int = 1) -> Skipping:
-        """Have its next slots skipped, on top of those that are to be already."""
+        """Skip the next slots of a schedule, in addition to those that are to be skipped already."""
         store = await self._store()
         skipping = await carried_out(
             store.schedules.skip(looked_for(name, "name"), count=count, author=self._author, at=self._stamp),
@@ -341,9 +340,9 @@ class Schedules(Noun):
         },
     )
     async def aapply(self, *, prune: bool = False) -> list[Planned]:
-        """Write the schedules that the app declares; what was edited at run time stays. With `prune`, also
-        delete those that code declared once and does not any more: what was due of them makes no job, and is
-        told as a warning."""
+        """Write the schedules that the app declares; edited schedules stay. With `prune`, also
+        delete schedules that the code no longer declares. Their due slots get no job, and a warning reports
+        these slots."""
         store, declared = await self._store(), self._declared
         stored, now = await store.schedules.all(), await store.now(at=self._stamp)
         found = plan(declared, stored, now)
@@ -355,7 +354,7 @@ class Schedules(Noun):
         return [dropped.get(each.name, each) for each in found]
 
     async def _prune(self, doomed: Sequence[Schedule], now: datetime) -> dict[str, Planned]:
-        """Delete them; answer those that had slots due."""
+        """Delete schedules; answer those that had due slots."""
         store = await self._store()
         calendars = await calendars_of(store, [each.trigger for each in doomed])
         triggers = {each.name: readable(each.trigger, calendars) for each in doomed}
@@ -369,7 +368,7 @@ class Schedules(Noun):
                 told[each.schedule] = msgspec.structs.replace(
                     before, dropped=before.dropped + count, at_least=before.at_least or at_least
                 )
-        # On a terminal the command says it, so it is logged only where somebody has set up logging.
+        # A command prints these warnings itself, so they are logged only if logging is configured.
         if _log.hasHandlers():
             for sentence in dropped_sentences(told.values()):
                 _log.warning("%s", sentence)
@@ -377,7 +376,7 @@ class Schedules(Noun):
 
     @property
     def _registry(self) -> Registry | None:
-        """An app that declares no task knows nothing of tasks: schedules are then written as they come."""
+        """The registry of an app with tasks. Without it, tasks and arguments of schedules are not checked."""
         registry = self._context.registry
         return registry if registry is not None and registry.tasks else None
 
@@ -428,23 +427,36 @@ class Schedules(Noun):
     apply = blocking(aapply)
 
 
-def _how_many(deleted: DeletedSlots, trigger: Trigger | None) -> tuple[int, bool]:
-    """The slots of some rows, and whether there may be more."""
-    if deleted.since is None or deleted.slot_at is None:
-        return deleted.rows, False
+def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:
+    """The next instants of a trigger, fewer if it ends; None if the trigger could not be read."""
     if trigger is None:
-        return 2 * deleted.rows, True
-    stands = period(trigger, deleted.slot_at, since=deleted.since)
-    return deleted.rows * (stands.missed + 1), stands.at_least
+        return None
+    found: list[datetime] = []
+    moment: datetime | None = after
+    while moment is not None and len(found) < count:
+        moment = trigger.next_after(moment)
+        if moment is not None:
+            found.append(moment)
+    return tuple(found)
 
 
-async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
-    wanted = list(dict.fromkeys(looked_for(each, "name") for each in names))
-    found = await store.schedules.some(wanted)
-    for name in wanted:
-        if name not in found:
-            raise NotFound("schedule", name)
-    return {name: found[name] for name in wanted}
+class ScheduleDoneView(Value, frozen=True, kw_only=True):
+    """The result of an order for one schedule, as programs read it."""
+
+    name: str
+    effect: ScheduleEffect
+    why: str
+
+    @classmethod
+    def of(cls, done: ScheduleDone) -> Self:
+        """Of a result, without the schedule before the order."""
+        return cls(name=done.name, effect=done.effect, why=done.why)
+
+
+def _taken(name: str) -> InvalidArgument:
+    return InvalidArgument(
+        "schedule.name", name, "a name no other schedule has; edit changes one that is there"
+    )
 
 
 async def _drafted(store: Store, registry: Registry | None, name: str, wishes: Wishes) -> Draft:
@@ -463,35 +475,6 @@ async def _drafted(store: Store, registry: Registry | None, name: str, wishes: W
     )
 
 
-async def _changed(store: Store, registry: Registry | None, before: Draft, wishes: Wishes) -> Draft:
-    after = replace(before, policies=changed_policies(before.name, before.policies, wishes.policies))
-    if wishes.when:
-        when = changed_when(options_of(before.trigger), await _with_calendar(store, wishes.when))
-        after = replace(after, trigger=when.trigger(before.name))
-    if not wishes.call:
-        return after
-    if not any(each in wishes.call for each in _CALL):
-        # Its code is asked for only where somebody wants a default of it.
-        known = None if None not in wishes.call.values() else registry
-        task = _fitted(Callee.named(before.task, known), after.trigger, after.policies)
-        return replace(after, **_place(task, wishes.call))
-    called = Callee.named(wishes.call.get("task", before.task), registry)
-    task = _fitted(called, after.trigger, after.policies)
-    return replace(
-        after,
-        task=task.name,
-        payload=_payload(task, before.payload, wishes.call),
-        **_place(task, wishes.call),
-    )
-
-
-def _limit_keys(registry: Registry | None, draft: Draft) -> tuple[LimitKey, ...] | None:
-    """The limits its jobs must pass, where the task is known; else those on record stay."""
-    if registry is None or draft.task not in registry.tasks:
-        return None
-    return registry.tasks[draft.task].limit_keys(draft.queue, *payload.decode(draft.payload))
-
-
 async def _with_calendar(store: Store, said: GivenOptions) -> GivenOptions:
     name = said.get("calendar")
     return said if name is None else {**said, "calendar": await _newest_calendar(store, name)}
@@ -507,11 +490,6 @@ async def _newest_calendar(store: Store, name: object) -> Calendar:
     return decode_calendar(max(versions, key=lambda each: each.version).definition)
 
 
-def _payload(task: Callee, stored: bytes, said: GivenOptions) -> bytes:
-    args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
-    return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
-
-
 def _fitted(task: Callee, trigger: Trigger, policies: Policies) -> Callee:
     attempts = attempts_of_slots(task.attempts, task.retry, trigger, policies.overlap)
     return replace(task, attempts=attempts)
@@ -521,10 +499,40 @@ def _place(task: Callee, said: GivenOptions) -> dict[str, Any]:
     return {each: task.option(each, said[each]) for each in _PLACE if each in said}
 
 
-def _taken(name: str) -> InvalidArgument:
-    return InvalidArgument(
-        "schedule.name", name, "a name no other schedule has; edit changes one that is there"
+async def _changed(store: Store, registry: Registry | None, before: Draft, wishes: Wishes) -> Draft:
+    after = replace(before, policies=changed_policies(before.name, before.policies, wishes.policies))
+    if wishes.when:
+        when = changed_when(options_of(before.trigger), await _with_calendar(store, wishes.when))
+        after = replace(after, trigger=when.trigger(before.name))
+    if not wishes.call:
+        return after
+    if not any(each in wishes.call for each in _CALL):
+        # The task must be known only if a default of the task is requested.
+        known = None if None not in wishes.call.values() else registry
+        task = _fitted(Callee.named(before.task, known), after.trigger, after.policies)
+        return replace(after, **_place(task, wishes.call))
+    called = Callee.named(wishes.call.get("task", before.task), registry)
+    task = _fitted(called, after.trigger, after.policies)
+    return replace(
+        after,
+        task=task.name,
+        payload=_payload(task, before.payload, wishes.call),
+        **_place(task, wishes.call),
     )
+
+
+def _payload(task: Callee, stored: bytes, said: GivenOptions) -> bytes:
+    args, kwargs = ([], {}) if "args" in said and "kwargs" in said else payload.decode(stored)
+    return task.payload(said.get("args", args) or [], said.get("kwargs", kwargs) or {})
+
+
+async def _found(store: Store, names: Sequence[str]) -> dict[str, Schedule]:
+    wanted = list(dict.fromkeys(looked_for(each, "name") for each in names))
+    found = await store.schedules.some(wanted)
+    for name in wanted:
+        if name not in found:
+            raise NotFound("schedule", name)
+    return {name: found[name] for name in wanted}
 
 
 def _answers(
@@ -542,31 +550,22 @@ def _answers(
 
 
 def _paused_already(schedule: Schedule) -> str:
-    # Read before the order was given: somebody may have paused it in between.
+    # The schedule was read before the order: another actor may have paused it in between.
     return f"is paused already, by {schedule.paused_by}" if schedule.paused_by else "is paused already"
 
 
-def next_fires(trigger: Trigger | None, after: datetime, count: int) -> tuple[datetime, ...] | None:
-    """The next instants a trigger names, fewer when it ends; None when it could not be read."""
+def _how_many(deleted: DeletedSlots, trigger: Trigger | None) -> tuple[int, bool]:
+    """The number of slots of some rows, and whether there may be more."""
+    if deleted.since is None or deleted.slot_at is None:
+        return deleted.rows, False
     if trigger is None:
+        return 2 * deleted.rows, True
+    stands = period(trigger, deleted.slot_at, since=deleted.since)
+    return deleted.rows * (stands.missed + 1), stands.at_least
+
+
+def _limit_keys(registry: Registry | None, draft: Draft) -> tuple[LimitKey, ...] | None:
+    """The limit keys of its jobs if the task is known; otherwise the stored ones stay."""
+    if registry is None or draft.task not in registry.tasks:
         return None
-    found: list[datetime] = []
-    moment: datetime | None = after
-    while moment is not None and len(found) < count:
-        moment = trigger.next_after(moment)
-        if moment is not None:
-            found.append(moment)
-    return tuple(found)
-
-
-class ScheduleDoneView(Value, frozen=True, kw_only=True):
-    """One schedule's answer to an order as programs read it."""
-
-    name: str
-    effect: ScheduleEffect
-    why: str
-
-    @classmethod
-    def of(cls, done: ScheduleDone) -> Self:
-        """Of an answer, without the schedule as it was before."""
-        return cls(name=done.name, effect=done.effect, why=done.why)
+    return registry.tasks[draft.task].limit_keys(draft.queue, *payload.decode(draft.payload))

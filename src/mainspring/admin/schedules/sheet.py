@@ -1,5 +1,5 @@
-"""What is shown of schedules: everything about one, with its policies in sentences and its slots as a strip;
-and the list.
+"""The content of the pages about schedules: one schedule, with its policies in sentences and its slots as
+tiles; and the list of schedules.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _HOLIDAY = {
     "previous": "moves to the one before",
 }
 LATE_START = timedelta(seconds=5)
-"""From here on it is told that a slot was decided late."""
+"""From this delay on a tile shows that its slot was decided late."""
 _STATES = {
     JobState.DELAYED: ("delayed", "its job waits for its time"),
     JobState.READY: ("ready", "its job waits for a worker"),
@@ -82,39 +82,93 @@ OVERDUE_SHOWN = 20
 
 
 class NextFire(Value, frozen=True, kw_only=True):
-    """A slot to come."""
+    """A future slot."""
 
     at: datetime
     local: str
     note: str | None
     skipped: bool
-    """There will be no job of it."""
+    """The slot will get no job."""
+
+
+class Policy(Value, frozen=True, kw_only=True):
+    """One policy of a schedule."""
+
+    name: str
+    value: str
+    sentence: str
+
+
+class Tile(Value, frozen=True, kw_only=True):
+    """One row of the ledger."""
+
+    slot_at: datetime
+    state: str
+    """The state of its job; `skipped` if it has no job, `gone` if its job is no longer stored."""
+    words: str
+    """The result in two or three words."""
+    sentence: str
+    disposition: str
+    reason: str | None
+    job_id: int | None
+    blocker: int | None
+    since: datetime | None
+    """The row also covers the slots from this moment on."""
+    late: timedelta | None
+    note: str | None
+    decided_at: datetime
 
 
 class ScheduleSheet(Value, frozen=True, kw_only=True):
-    """One schedule as it stands."""
+    """The content of the page of one schedule."""
 
     schedule: Schedule
     now: datetime
     trigger: str
-    """In words."""
+    """The trigger in words."""
     tz: str
     overdue: timedelta | None
-    """How late its next slot is, when it is late."""
+    """How late its next slot is; None if it is not late."""
     tiles: tuple[Tile, ...]
     older: datetime | None
-    """Slots before this moment are on the page before; None when there are none."""
+    """Slots before this moment are on the next older page; None if there are none."""
     newer: bool
-    """This is not the newest page."""
+    """True if there is a newer page."""
     fires: tuple[NextFire, ...] | None
-    """None when this version cannot read the trigger."""
+    """None if this version cannot read the trigger."""
     nights: tuple[Night, ...]
-    """In its zones, in the next weeks."""
+    """Clock changes in its time zones, in the next weeks."""
     policies: tuple[Policy, ...]
     history: tuple[Step, ...]
     """Newest first."""
     backfills: tuple[Backfill, ...]
     why: LastAndNext
+
+
+class ListedSchedule(Value, frozen=True, kw_only=True):
+    """One row of the list."""
+
+    schedule: Schedule
+    trigger: str
+    """The trigger in words."""
+    overdue: timedelta | None
+    last: Tile | None
+    """The tile of its newest slot."""
+
+
+class ScheduleSummary(Value, frozen=True, kw_only=True):
+    """The counts, and the first overdue schedules."""
+
+    counts: ScheduleCounts
+    overdue: tuple[ListedSchedule, ...]
+
+
+class ScheduleList(Value, frozen=True, kw_only=True):
+    """One page of the list."""
+
+    rows: tuple[ListedSchedule, ...]
+    next: str | None
+    partial: bool
 
 
 async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | None = None) -> ScheduleSheet:
@@ -147,14 +201,33 @@ async def sheet(store: Store, clock: Clock, name: str, *, before: datetime | Non
     )
 
 
+async def summary(store: Store, clock: Clock) -> ScheduleSummary:
+    """Read the counts of schedules, and the first overdue schedules."""
+    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
+    late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
+    return ScheduleSummary(
+        counts=counts, overdue=(await listed(store, clock, late)).rows if counts.overdue else ()
+    )
+
+
+async def listed(store: Store, clock: Clock, which: ScheduleFilter) -> ScheduleList:
+    """One page, by name."""
+    stamp = clock.stamp()
+    found = await store.schedules.page(replace(which, late=LATE), at=stamp)
+    jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
+    states = await store.jobs.states(jobs, at=stamp) if jobs else {}
+    now = await store.now(at=stamp)
+    return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
+
+
 def zone_of(trigger: Trigger | None) -> str:
-    """The zone in which its next fires are shown."""
+    """The time zone in which its next fires are shown."""
     found = sorted(zones_of(trigger)) if trigger is not None else []
     return found[0] if found else "UTC"
 
 
 def overdue(schedule: Schedule, now: datetime) -> timedelta | None:
-    """How late a slot is that nobody has dealt with."""
+    """How late the next slot without a decision is; None if it is not late."""
     if schedule.next_at is None or schedule.paused_at is not None:
         return None
     late = now - schedule.next_at
@@ -164,7 +237,7 @@ def overdue(schedule: Schedule, now: datetime) -> timedelta | None:
 def next_fires(
     schedule: Schedule, trigger: Trigger, now: datetime, count: int = FIRES
 ) -> tuple[NextFire, ...]:
-    """Its next slots, those that will be skipped among them."""
+    """Its next slots, including slots that will be skipped."""
     found = []
     for place, fire in enumerate(upcoming_slots(trigger, now, count, zone_of(trigger))):
         holiday = is_skipped(trigger, fire.at)
@@ -193,22 +266,8 @@ def next_fires(
     return tuple(found)
 
 
-def _shown(backfills: Sequence[Backfill]) -> tuple[Backfill, ...]:
-    """The newest few, and whatever is under way."""
-    newest = backfills[:NEWEST_BACKFILLS]
-    return tuple(each for each in backfills if each in newest or each.state is BackfillState.ACTIVE)
-
-
-class Policy(Value, frozen=True, kw_only=True):
-    """One of them."""
-
-    name: str
-    value: str
-    sentence: str
-
-
 def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
-    """All that have a say, the most asked-for first. Without a trigger, but for those of the trigger."""
+    """The policies of a schedule, the most important first. Those of the trigger need a readable trigger."""
     found = [
         Policy(name="misfire", value=schedule.misfire.value, sentence=_misfire(schedule)),
         Policy(name="overlap", value=_overlap_value(schedule), sentence=_overlap(schedule)),
@@ -235,6 +294,39 @@ def policies(schedule: Schedule, trigger: Trigger | None) -> tuple[Policy, ...]:
             )
         )
     return (*found, *([] if trigger is None else _of_trigger(trigger)))
+
+
+def strip(slots: Sequence[Slot], states: Mapping[int, JobState]) -> tuple[Tile, ...]:
+    """A tile for each row, oldest first; rows come newest first."""
+    return tuple(_tile(slot, states) for slot in reversed(slots))
+
+
+def legend(tiles: Sequence[Tile]) -> tuple[tuple[str, int], ...]:
+    """The number of tiles of each state, the most frequent first."""
+    counts: dict[str, int] = {}
+    for each in tiles:
+        counts[each.state] = counts.get(each.state, 0) + 1
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _shown(backfills: Sequence[Backfill]) -> tuple[Backfill, ...]:
+    """The newest backfills, and all active ones."""
+    newest = backfills[:NEWEST_BACKFILLS]
+    return tuple(each for each in backfills if each in newest or each.state is BackfillState.ACTIVE)
+
+
+def _listed(
+    rows: Sequence[ScheduleRow], states: dict[int, JobState], now: datetime
+) -> tuple[ListedSchedule, ...]:
+    return tuple(
+        ListedSchedule(
+            schedule=row.schedule,
+            trigger=in_words(row.schedule.trigger),
+            overdue=overdue(row.schedule, now),
+            last=None if row.last is None else strip([row.last], states)[0],
+        )
+        for row in rows
+    )
 
 
 def _misfire(schedule: Schedule) -> str:
@@ -317,39 +409,6 @@ def _of_trigger(trigger: Trigger) -> list[Policy]:
     return found
 
 
-class Tile(Value, frozen=True, kw_only=True):
-    """One row of the ledger."""
-
-    slot_at: datetime
-    state: str
-    """Where its job stands; `skipped` when it has none, `gone` when nobody knows it any more."""
-    words: str
-    """In two or three words."""
-    sentence: str
-    disposition: str
-    reason: str | None
-    job_id: int | None
-    blocker: int | None
-    since: datetime | None
-    """It stands for the slots from here on, too."""
-    late: timedelta | None
-    note: str | None
-    decided_at: datetime
-
-
-def strip(slots: Sequence[Slot], states: Mapping[int, JobState]) -> tuple[Tile, ...]:
-    """A tile for each row, oldest first; rows come newest first."""
-    return tuple(_tile(slot, states) for slot in reversed(slots))
-
-
-def legend(tiles: Sequence[Tile]) -> tuple[tuple[str, int], ...]:
-    """How many there are of each state, the most frequent first."""
-    counts: dict[str, int] = {}
-    for each in tiles:
-        counts[each.state] = counts.get(each.state, 0) + 1
-    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
 def _tile(slot: Slot, states: Mapping[int, JobState]) -> Tile:
     skipped = slot.reason is not None and slot.disposition is not Disposition.BACKFILLED
     state, ending = "skipped", ""
@@ -399,62 +458,3 @@ def _sentence(slot: Slot, ending: str, late: timedelta | None) -> str:
     if slot.note:
         parts.append(slot.note)
     return f"{moment(slot.slot_at)}: {'; '.join(parts)}"
-
-
-class ListedSchedule(Value, frozen=True, kw_only=True):
-    """One row of the list."""
-
-    schedule: Schedule
-    trigger: str
-    """In words."""
-    overdue: timedelta | None
-    last: Tile | None
-    """What became of its newest slot."""
-
-
-class ScheduleSummary(Value, frozen=True, kw_only=True):
-    """How many there are, and the first so many that are overdue."""
-
-    counts: ScheduleCounts
-    overdue: tuple[ListedSchedule, ...]
-
-
-class ScheduleList(Value, frozen=True, kw_only=True):
-    """One page of it."""
-
-    rows: tuple[ListedSchedule, ...]
-    next: str | None
-    partial: bool
-
-
-async def summary(store: Store, clock: Clock) -> ScheduleSummary:
-    """How many schedules there are, and the first that are overdue."""
-    counts = await store.schedules.counts(late=LATE, at=clock.stamp())
-    late = ScheduleFilter(only=Only.OVERDUE, limit=OVERDUE_SHOWN)
-    return ScheduleSummary(
-        counts=counts, overdue=(await listed(store, clock, late)).rows if counts.overdue else ()
-    )
-
-
-async def listed(store: Store, clock: Clock, which: ScheduleFilter) -> ScheduleList:
-    """One page, by name."""
-    stamp = clock.stamp()
-    found = await store.schedules.page(replace(which, late=LATE), at=stamp)
-    jobs = sorted({row.last.job_id for row in found.rows if row.last and row.last.job_id is not None})
-    states = await store.jobs.states(jobs, at=stamp) if jobs else {}
-    now = await store.now(at=stamp)
-    return ScheduleList(rows=_listed(found.rows, states, now), next=found.next, partial=found.partial)
-
-
-def _listed(
-    rows: Sequence[ScheduleRow], states: dict[int, JobState], now: datetime
-) -> tuple[ListedSchedule, ...]:
-    return tuple(
-        ListedSchedule(
-            schedule=row.schedule,
-            trigger=in_words(row.schedule.trigger),
-            overdue=overdue(row.schedule, now),
-            last=None if row.last is None else strip([row.last], states)[0],
-        )
-        for row in rows
-    )

@@ -1,4 +1,4 @@
-"""Stored triggers, read back with the calendars they name."""
+"""Stored triggers, decoded with their calendars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mainspring.triggers.trigger import Trigger
 
 
 async def calendars_of(store: Store, triggers: Iterable[str]) -> Calendars:
-    """Every stored calendar if one of the triggers names one; the store is not asked otherwise."""
+    """Every stored calendar if one of the triggers names one; otherwise the store is not read."""
     if not any(_names_calendar(each) for each in triggers):
         return {}
     return {
@@ -22,7 +22,7 @@ async def calendars_of(store: Store, triggers: Iterable[str]) -> Calendars:
 
 
 def readable(trigger: str, calendars: Calendars) -> Trigger | None:
-    """The trigger, unless another version wrote it in a way this one cannot read."""
+    """The trigger; None if another version wrote it in a form that this version cannot read."""
     try:
         return codec.decode(trigger, calendars)
     except InvalidArgument:

@@ -1,4 +1,4 @@
-"""What changed from one version of a schedule to the next."""
+"""The differences between one version of a schedule and the next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPARED = (
 
 
 class Difference(Value, frozen=True, kw_only=True):
-    """One field that is not what it was."""
+    """One changed field."""
 
     field: str
     was: Any
@@ -43,14 +43,14 @@ class Difference(Value, frozen=True, kw_only=True):
 
 
 class Step(Value, frozen=True, kw_only=True):
-    """A version, and how it differs from the one before it."""
+    """A version, and its differences from the version before it."""
 
     version: ScheduleVersion
     differences: tuple[Difference, ...] = ()
 
 
 def steps(versions: Sequence[ScheduleVersion]) -> list[Step]:
-    """Each version with its differences, oldest first; a creation differs from nothing."""
+    """Each version with its differences, oldest first. A creation has no differences."""
     if not versions:
         return []
     return [
@@ -65,10 +65,10 @@ def steps(versions: Sequence[ScheduleVersion]) -> list[Step]:
 
 
 def differences(before: Schedule, after: Schedule) -> tuple[Difference, ...]:
-    """The fields that somebody sets and that are not the same."""
+    """The options that differ."""
     old, new = to_json(ScheduleView.of(before)), to_json(ScheduleView.of(after))
     old["trigger"], new["trigger"] = in_words(before.trigger), in_words(after.trigger)
-    if old["trigger"] == new["trigger"]:  # few words may hide what they do not say, such as a gap's policy
+    if old["trigger"] == new["trigger"]:  # the words leave out details, such as the policy for a gap
         old["trigger"], new["trigger"] = before.trigger, after.trigger
     return tuple(
         Difference(field=name, was=old.get(name), now=new.get(name))
@@ -78,7 +78,7 @@ def differences(before: Schedule, after: Schedule) -> tuple[Difference, ...]:
 
 
 def step_in_words(step: Step) -> str:
-    """The kind of change, and what it changed."""
+    """The kind of change, and its differences."""
     changed = ", ".join(f"{each.field} {each.was} -> {each.now}" for each in step.differences)
     words = step.version.change.words
     return f"{words}: {changed}" if changed else words

@@ -1,3 +1,3 @@
-"""What will happen: slots, load and bursts, without a clock."""
+"""Simulations: future slots, load and bursts, without a real clock."""
 
 from __future__ import annotations

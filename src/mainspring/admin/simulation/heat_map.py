@@ -1,5 +1,5 @@
-"""The load of the coming days as a calendar: an hour a cell, its busiest minutes, and the nights on which the
-clocks change, in the zones that triggers follow.
+"""The load map: the jobs of each hour of the coming days, the busiest minutes, and the nights with a clock
+change in the time zones of triggers.
 """
 
 from __future__ import annotations
@@ -25,12 +25,39 @@ LEVELS = 5
 """Shades of a cell that is not empty."""
 PEAKS = 6
 NAMED = 4
-"""Schedules of a busy minute that are told by name."""
+"""The most schedules of a busy minute that are named."""
 _HOUR = timedelta(hours=1)
 WINDOW = timedelta(minutes=15)
 _STEP = timedelta(days=1)
 _EXACT = timedelta(seconds=1)
 _NAMED = 3
+
+
+class Night(Value, frozen=True, kw_only=True):
+    """One instant at which the clocks of some zones change."""
+
+    at: datetime
+    zones: tuple[str, ...]
+    was: datetime
+    """The local time of the first zone before the change; `now` is the local time after it."""
+    now: datetime
+
+    @property
+    def forward(self) -> bool:
+        """Whether local times are skipped; otherwise they come twice."""
+        return self.now.replace(tzinfo=None) > self.was.replace(tzinfo=None)
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        named = ", ".join(self.zones[:_NAMED])
+        more = len(self.zones) - _NAMED
+        who = named + (f" and {more} more" if more > 0 else "")
+        what = "are skipped" if self.forward else "come twice"
+        first, last = (self.was, self.now) if self.forward else (self.now, self.was)
+        return (
+            f"{who}: clocks change at {self.was:%H:%M}, and times from {first:%H:%M} to {last:%H:%M} {what}"
+        )
 
 
 class Cell(Value, frozen=True, kw_only=True):
@@ -43,11 +70,11 @@ class Cell(Value, frozen=True, kw_only=True):
     """0 when it is empty, else up to LEVELS."""
     nights: tuple[Night, ...] = ()
     past: bool = False
-    """It is over."""
+    """True if the hour is over."""
 
     @property
     def sentence(self) -> str:
-        """For who points at it, and for who cannot see it."""
+        """The text of the cell, for pointers and for screen readers."""
         jobs = f"{self.jobs:,} job{'' if self.jobs == 1 else 's'}"
         most = f", at most {self.busiest:,} in a minute" if self.jobs else ""
         odd = "".join(f"; {each.sentence}" for each in self.nights)
@@ -70,7 +97,7 @@ class BurstPart(Value, frozen=True, kw_only=True):
 
 
 class BurstView(Value, frozen=True, kw_only=True):
-    """A busy minute, and who makes it."""
+    """A busy minute, and its schedules."""
 
     minute: datetime
     jobs: int
@@ -94,11 +121,11 @@ class HeatMap(Value, frozen=True, kw_only=True):
     nights: tuple[Night, ...]
     schedules: int
     unread: int
-    """Schedules whose trigger this version cannot read: they are not in it."""
+    """Schedules whose trigger this version cannot read: the map leaves them out."""
     window: timedelta
     peak: int
     spread_peak: int
-    """The busiest minute, and what it would be if every schedule had a place of its own in the window."""
+    """The jobs of the busiest minute, if every schedule had its own offset in the window."""
 
 
 def heat_map(
@@ -109,14 +136,14 @@ def heat_map(
     *,
     window: timedelta = WINDOW,
 ) -> HeatMap:
-    """So many days of UTC, today's included, which is counted whole."""
+    """The map of so many days in UTC. The current day is counted as a whole."""
     known = {each: readable(each, calendars or {}) for each in {each.trigger for each in schedules}}
     shown = [each for each in schedules if known[each.trigger] is not None]
-    # Whole days, for those are counted at once: what is past by now is there, and marked.
+    # Whole days are counted at once, so past hours are in the map, and are marked.
     start = now.replace(hour=0, minute=0, second=0, microsecond=0)
     horizon = Horizon(start=start, end=start + timedelta(days=days))
     busy = load(shown, horizon, calendars, peaks=PEAKS)
-    # To the minute is near enough, and lets thousands of schedules be counted as one.
+    # Offsets are rounded to minutes, so that thousands of schedules are counted together.
     places = {each.name: spread_in(each, window) // MINUTE * MINUTE for each in shown}
     spread = load(shown, horizon, calendars, offset=lambda each: places[each.name], peaks=1, name=False)
     zones = {tz for trigger in known.values() if trigger is not None for tz in zones_of(trigger)}
@@ -141,8 +168,8 @@ def heat_map(
 
 
 def steps(most: int) -> tuple[int, ...]:
-    """The most jobs of an hour of each shade: even on a scale of logarithms, so that one burst does not make
-    all else look pale; fewer where so few jobs are not told apart."""
+    """The most jobs of an hour for each shade, on a logarithmic scale, so that one burst does not make all
+    other hours look pale. There are fewer shades if there are few jobs."""
     found = {max(1, round(math.expm1(shade / LEVELS * math.log1p(most)))) for shade in range(1, LEVELS + 1)}
     return tuple(sorted(found)) if most else ()
 
@@ -150,6 +177,33 @@ def steps(most: int) -> tuple[int, ...]:
 def level(jobs: int, shades: Sequence[int]) -> int:
     """The shade of an hour with so many jobs; the busiest hour has the darkest."""
     return 0 if jobs <= 0 else LEVELS - len(shades) + 1 + bisect_left(shades, jobs)
+
+
+def zones_of(trigger: Trigger) -> set[str]:
+    """The time zones of a trigger."""
+    match trigger:
+        case Bounded():
+            return zones_of(trigger.trigger)
+        case Rolled():
+            return {trigger.tz} | zones_of(trigger.trigger)
+        case _:
+            tz = getattr(trigger, "tz", None)
+            return set() if tz is None else {tz}
+
+
+def nights(zones: Iterable[str], start: datetime, end: datetime) -> tuple[Night, ...]:
+    """Every clock change from `start` on and before `end`, in order. Zones with the same change share one
+    entry."""
+    found: dict[tuple[datetime, datetime, datetime], list[str]] = defaultdict(list)
+    for name in sorted(set(zones)):
+        for at in _changes(name, start, end):
+            was, now = _wall(name, at - timedelta(microseconds=1)), _wall(name, at)
+            # `was` is the last local time before the change; people name the time one microsecond later.
+            found[at, was + timedelta(microseconds=1), now].append(name)
+    return tuple(
+        Night(at=at, zones=tuple(names), was=was.replace(tzinfo=UTC), now=now.replace(tzinfo=UTC))
+        for (at, was, now), names in sorted(found.items())
+    )
 
 
 def _cells(hours: Sequence[Hour], odd: Sequence[Night], shades: Sequence[int]) -> dict[datetime, Cell]:
@@ -189,60 +243,6 @@ def _burst(peak: Peak, most: int) -> BurstView:
     )
 
 
-class Night(Value, frozen=True, kw_only=True):
-    """One instant at which the clocks of some zones change."""
-
-    at: datetime
-    zones: tuple[str, ...]
-    was: datetime
-    """What the clocks of the first zone show when it comes, and what they show then."""
-    now: datetime
-
-    @property
-    def forward(self) -> bool:
-        """Whether local times are left out; else they come twice."""
-        return self.now.replace(tzinfo=None) > self.was.replace(tzinfo=None)
-
-    @property
-    def sentence(self) -> str:
-        """In words."""
-        named = ", ".join(self.zones[:_NAMED])
-        more = len(self.zones) - _NAMED
-        who = named + (f" and {more} more" if more > 0 else "")
-        what = "are skipped" if self.forward else "come twice"
-        first, last = (self.was, self.now) if self.forward else (self.now, self.was)
-        return (
-            f"{who}: clocks change at {self.was:%H:%M}, and times from {first:%H:%M} to {last:%H:%M} {what}"
-        )
-
-
-def zones_of(trigger: Trigger) -> set[str]:
-    """The zones whose clocks a trigger follows."""
-    match trigger:
-        case Bounded():
-            return zones_of(trigger.trigger)
-        case Rolled():
-            return {trigger.tz} | zones_of(trigger.trigger)
-        case _:
-            tz = getattr(trigger, "tz", None)
-            return set() if tz is None else {tz}
-
-
-def nights(zones: Iterable[str], start: datetime, end: datetime) -> tuple[Night, ...]:
-    """Every change of the clocks from `start` on and before `end`, in order; zones that change alike are
-    told together."""
-    found: dict[tuple[datetime, datetime, datetime], list[str]] = defaultdict(list)
-    for name in sorted(set(zones)):
-        for at in _changes(name, start, end):
-            was, now = _wall(name, at - timedelta(microseconds=1)), _wall(name, at)
-            # The clocks show the last moment before; one instant later is what people call it.
-            found[at, was + timedelta(microseconds=1), now].append(name)
-    return tuple(
-        Night(at=at, zones=tuple(names), was=was.replace(tzinfo=UTC), now=now.replace(tzinfo=UTC))
-        for (at, was, now), names in sorted(found.items())
-    )
-
-
 def _changes(name: str, start: datetime, end: datetime) -> list[datetime]:
     found = []
     day = start
@@ -254,6 +254,10 @@ def _changes(name: str, start: datetime, end: datetime) -> list[datetime]:
     return found
 
 
+def _offset(name: str, at: datetime) -> timedelta | None:
+    return at.astimezone(zone(name)).utcoffset()
+
+
 def _between(name: str, low: datetime, high: datetime) -> datetime:
     """The first instant, to the second, at which the zone has its new offset."""
     before = _offset(name, low)
@@ -261,10 +265,6 @@ def _between(name: str, low: datetime, high: datetime) -> datetime:
         middle = low + (high - low) / 2
         low, high = (middle, high) if _offset(name, middle) == before else (low, middle)
     return high.replace(microsecond=0)
-
-
-def _offset(name: str, at: datetime) -> timedelta | None:
-    return at.astimezone(zone(name)).utcoffset()
 
 
 def _wall(name: str, at: datetime) -> datetime:

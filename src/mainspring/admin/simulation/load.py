@@ -1,7 +1,7 @@
-"""How many jobs schedules would make in each minute, without a list of their slots.
+"""Counts the jobs of schedules in each minute, without a list of their slots.
 
-Jobs of a day are kept in one whole number, 32 bits for each minute: a trigger's whole day is added to it
-at once, and most days of a trigger are alike.
+The jobs of a day are one large integer, with 32 bits for each minute. The whole day of a trigger is added
+at once, and most days of a trigger are equal.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
 MINUTES = DAY // MINUTE
 LANE = 32
-
+"""Bits for each minute."""
 Offset = Callable[[Planned], timedelta]
 """How long after its slot a schedule's job is due."""
 _Parts = list[tuple[int, int]]
-"""Numbers to add, each to the day that is so many days on."""
+"""Pairs: a number of days after the first day, and the integer to add to that day."""
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -51,7 +51,7 @@ class Peak(Value, frozen=True, kw_only=True):
     minute: datetime
     jobs: int
     schedules: tuple[tuple[str, int], ...] = ()
-    """The biggest part first; jobs made up for after an outage are nobody's here."""
+    """The largest part first. Jobs that are caught up after an outage have no name here."""
 
 
 class Hour(Value, frozen=True, kw_only=True):
@@ -72,16 +72,16 @@ class Load(Value, frozen=True, kw_only=True):
     by_hour: tuple[int, ...]
     """The busiest minute of each hour of the day, in UTC."""
     hours: tuple[Hour, ...] = ()
-    """Those that are not empty, in order."""
+    """The hours with jobs, in order."""
 
 
 def own_offset(schedule: Planned) -> timedelta:
-    """The place the schedule has in its window."""
+    """The offset of the schedule in its own window."""
     return schedule.offset
 
 
 def spread_in(schedule: Planned, window: timedelta) -> timedelta:
-    """The place it would have in a window, unless it has one."""
+    """The offset that a schedule would have in this window, unless it has its own offset."""
     return schedule.offset or PolicyOptions(window=window).policies(schedule.name).offset
 
 
@@ -94,8 +94,8 @@ def load(
     peaks: int = 10,
     name: bool = True,
 ) -> Load:
-    """Jobs of every minute, by when they are due; as if no two jobs of a schedule overlapped. Who makes the
-    peaks is looked up unless nobody wants their `name`."""
+    """The jobs of every minute by due time, as if no two jobs of a schedule overlapped. With `name`, each
+    peak has the names of its schedules."""
     counting = Counting(horizon, offset)
     groups = [(burst, decode(burst.trigger, calendars)) for burst in bursts(schedules)]
     for burst, trigger in groups:
@@ -108,7 +108,7 @@ def load(
 
 
 class Counting:
-    """Jobs by minute, as they are added up."""
+    """Adds up jobs by minute."""
 
     def __init__(self, horizon: Horizon, offset: Offset = own_offset) -> None:
         self._horizon, self._offset = horizon, offset
@@ -162,7 +162,7 @@ class Counting:
             self._days[since + days_on] += number
 
     def _walk(self, burst: Burst, trigger: Trigger, stretch: Stretch | None = None) -> None:
-        """Slot by slot, as schedulers would."""
+        """Count slot by slot, as schedulers would fire."""
         horizon = self._horizon
         if stretch is not None:
             horizon = Horizon(
@@ -181,7 +181,7 @@ class Counting:
                 return
 
     def _walk_alike(self, burst: Burst, trigger: Trigger, horizon: Horizon) -> None:
-        """Where nothing is missed and nobody counts, each slot has one fate for all of them."""
+        """Count slots that have the same result for all schedules: no slot is missed, no fire is counted."""
         offsets = self._offsets(burst)
         for opening, _ in openings(burst, trigger, horizon):
             if opening.skip is None:
@@ -189,14 +189,14 @@ class Counting:
                     self._single[(opening.slot_at + offset - self._origin) // MINUTE] += schedules
 
     def _offsets(self, burst: Burst) -> Counter[timedelta]:
-        """How many of them have each place after a slot."""
+        """The number of schedules for each offset after a slot."""
         offsets: Counter[timedelta] = Counter()
         for each in burst.schedules:
             offsets[self._offset(each)] += 1
         return offsets
 
     def summed(self, peaks: int) -> Load:
-        """Everything that was counted; the busiest minutes first, of equal ones the earliest."""
+        """The sums, with the busiest minutes first, and the earliest of equal ones first."""
         hours, total, busy = [0] * 24, 0, 0
         each_hour: list[Hour] = []
         best: list[tuple[int, int]] = []
@@ -226,51 +226,8 @@ class Counting:
             yield day, counts
 
 
-def _slots(trigger: Trigger, first: datetime, end: datetime) -> Iterator[datetime]:
-    slot: datetime | None = first
-    while slot is not None and slot < end:
-        yield slot
-        slot = trigger.next_after(slot)
-
-
-def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timedelta]) -> _Parts:
-    """The jobs of one day as numbers, cut where the days of UTC begin."""
-    minutes: Counter[int] = Counter()
-    since = [slot - midnight for slot in slots]
-    for offset, schedules in offsets.items():
-        for minute, count in Counter((each + offset) // MINUTE for each in since).items():
-            minutes[minute] += count * schedules
-    days: dict[int, array[int]] = {}
-    for minute, count in minutes.items():
-        day, at = divmod(minute, MINUTES)
-        days.setdefault(day, array("I", bytes(MINUTES * LANE // 8)))[at] += count
-    return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
-
-
-def _named(peak: Peak, groups: list[tuple[Burst, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
-    """The peak, and who makes it."""
-    jobs: Counter[str] = Counter()
-    for burst, trigger in groups:
-        for offset_by, names in _by_offset(burst, offset).items():
-            start = max(peak.minute - offset_by, horizon.start)
-            end = min(peak.minute + MINUTE - offset_by, horizon.end)
-            first = trigger.next_after(start - INSTANT)
-            count = 0 if first is None else sum(1 for _ in _slots(trigger, first, end))
-            if count and first is not None and not is_skipped(trigger, first):
-                jobs.update(dict.fromkeys(names, count))
-    return Peak(minute=peak.minute, jobs=peak.jobs, schedules=tuple(jobs.most_common()))
-
-
-def _by_offset(burst: Burst, offset: Offset) -> dict[timedelta, list[str]]:
-    groups: dict[timedelta, list[str]] = defaultdict(list)
-    for each in burst.schedules:
-        if not Life(each).paused:
-            groups[offset(each)].append(each.name)
-    return groups
-
-
 class Stretch(Value, frozen=True, kw_only=True):
-    """A local day of 24 hours, or a stretch that has to be walked."""
+    """A local day of 24 hours (`plain`), or a period whose slots must be counted one by one."""
 
     start: datetime
     end: datetime
@@ -280,7 +237,7 @@ class Stretch(Value, frozen=True, kw_only=True):
 
 
 def daily_zone(trigger: Trigger) -> str | None:
-    """The zone on whose plain days all slots follow from the first one; None if there is no such zone."""
+    """The time zone in which the first slot of a plain day decides all others; None if there is none."""
     match trigger:
         case Bounded():
             return daily_zone(trigger.trigger)
@@ -303,8 +260,8 @@ def within_bounds(trigger: Trigger, day: Stretch) -> bool:
 
 
 class Firsts:
-    """The first slot of plain days, one after the other; dates are looked up once for all cron
-    expressions that share them."""
+    """Finds the first slot of each plain day. The dates of cron expressions with the same date fields are
+    computed once."""
 
     def __init__(self, trigger: Trigger, horizon: Horizon, dates: dict[str, frozenset[date]]) -> None:
         self._trigger, self._next = trigger, horizon.start - INSTANT
@@ -329,18 +286,8 @@ class Firsts:
         return self._next
 
 
-def _dates(fields: str, horizon: Horizon) -> frozenset[date]:
-    """The dates that the last three fields of a cron expression name, and some around them."""
-    midnights, found = Cron(f"0 0 {fields}", "UTC"), []
-    moment = midnights.next_after(horizon.start - 3 * DAY)
-    while moment is not None and moment < horizon.end + 3 * DAY:
-        found.append(moment.date())
-        moment = midnights.next_after(moment)
-    return frozenset(found)
-
-
 def stretches(tz: str, horizon: Horizon) -> list[Stretch]:
-    """The days of a zone inside the horizon; those that are not plain are joined with their neighbours."""
+    """The days of a zone inside the horizon; neighbouring days that are not plain are joined."""
     joined: list[Stretch] = []
     for each in _days(tz, horizon):
         last = joined[-1] if joined else None
@@ -349,6 +296,59 @@ def stretches(tz: str, horizon: Horizon) -> list[Stretch]:
         else:
             joined.append(each)
     return joined
+
+
+def _named(peak: Peak, groups: list[tuple[Burst, Trigger]], horizon: Horizon, offset: Offset) -> Peak:
+    """The peak with the names of its schedules."""
+    jobs: Counter[str] = Counter()
+    for burst, trigger in groups:
+        for offset_by, names in _by_offset(burst, offset).items():
+            start = max(peak.minute - offset_by, horizon.start)
+            end = min(peak.minute + MINUTE - offset_by, horizon.end)
+            first = trigger.next_after(start - INSTANT)
+            count = 0 if first is None else sum(1 for _ in _slots(trigger, first, end))
+            if count and first is not None and not is_skipped(trigger, first):
+                jobs.update(dict.fromkeys(names, count))
+    return Peak(minute=peak.minute, jobs=peak.jobs, schedules=tuple(jobs.most_common()))
+
+
+def _by_offset(burst: Burst, offset: Offset) -> dict[timedelta, list[str]]:
+    groups: dict[timedelta, list[str]] = defaultdict(list)
+    for each in burst.schedules:
+        if not Life(each).paused:
+            groups[offset(each)].append(each.name)
+    return groups
+
+
+def _slots(trigger: Trigger, first: datetime, end: datetime) -> Iterator[datetime]:
+    slot: datetime | None = first
+    while slot is not None and slot < end:
+        yield slot
+        slot = trigger.next_after(slot)
+
+
+def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timedelta]) -> _Parts:
+    """The jobs of one day as numbers, cut where the days of UTC begin."""
+    minutes: Counter[int] = Counter()
+    since = [slot - midnight for slot in slots]
+    for offset, schedules in offsets.items():
+        for minute, count in Counter((each + offset) // MINUTE for each in since).items():
+            minutes[minute] += count * schedules
+    days: dict[int, array[int]] = {}
+    for minute, count in minutes.items():
+        day, at = divmod(minute, MINUTES)
+        days.setdefault(day, array("I", bytes(MINUTES * LANE // 8)))[at] += count
+    return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
+
+
+def _dates(fields: str, horizon: Horizon) -> frozenset[date]:
+    """The dates that the last three fields of a cron expression name, and some around them."""
+    midnights, found = Cron(f"0 0 {fields}", "UTC"), []
+    moment = midnights.next_after(horizon.start - 3 * DAY)
+    while moment is not None and moment < horizon.end + 3 * DAY:
+        found.append(moment.date())
+        moment = midnights.next_after(moment)
+    return frozenset(found)
 
 
 def _days(tz: str, horizon: Horizon) -> Iterator[Stretch]:
@@ -360,7 +360,7 @@ def _days(tz: str, horizon: Horizon) -> Iterator[Stretch]:
         end = _instant(midnight, tz)
         whole = end - start == DAY and not start.second
         inside = horizon.start <= start and end <= horizon.end
-        # After an outage missed slots are made up for at a bounded rate: ten a second, of one a second.
+        # After an outage missed slots are caught up at a bounded rate: ten a second, if one is due a second.
         calm = all(
             end <= each.start or each.end + DAY + (each.end - each.start) / 8 <= start
             for each in horizon.outages

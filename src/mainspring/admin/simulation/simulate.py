@@ -1,4 +1,4 @@
-"""What schedules would do in a stretch of time: the real trigger code, on a clock that is only counted."""
+"""Simulates what schedules would do in a period, with the real trigger code and a simulated clock."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from mainspring.triggers.slots import odd, period
 from mainspring.triggers.trigger import Trigger
 
 INSTANT = timedelta(microseconds=1)
-
 Planned = NewSchedule | Schedule
 """A schedule as an app declares it, or as the store holds it."""
 
 
 class Fate(StrEnum):
-    """What would become of a slot."""
+    """The result of a simulated slot."""
 
     FIRED = "fired"
     COALESCED = "coalesced"
@@ -33,7 +32,7 @@ class Fate(StrEnum):
 
 
 class Outage(Value, frozen=True, kw_only=True):
-    """Nobody fires from `start` on and before `end`."""
+    """No scheduler is alive from `start` on and before `end`."""
 
     start: datetime
     end: datetime
@@ -47,7 +46,7 @@ class Horizon(Value, frozen=True, kw_only=True):
     outages: tuple[Outage, ...] = ()
     breaker: int = BREAKER
     duration: timedelta | None = None
-    """How long every job is assumed to run; None leaves overlap out."""
+    """The assumed running time of every job; None ignores overlap."""
 
     def up_at(self, moment: datetime) -> datetime:
         """The first moment, not before this one, at which a scheduler is up."""
@@ -58,7 +57,7 @@ class Horizon(Value, frozen=True, kw_only=True):
 
 
 class Outcome(Value, frozen=True, kw_only=True):
-    """The fate of one slot of one schedule."""
+    """The result of one slot of one schedule."""
 
     schedule: str
     slot_at: datetime
@@ -66,12 +65,12 @@ class Outcome(Value, frozen=True, kw_only=True):
     decided_at: datetime
     reason: Skipped | None = None
     into: datetime | None = None
-    """The slot that stands for this one."""
+    """The slot into which this slot was combined."""
     runs_at: datetime | None = None
     """When its job may start."""
     note: str | None = None
     period: Period | None = None
-    """What the job of a slot that fires would stand for."""
+    """The period that the job of a fired slot would cover."""
 
     @property
     def late(self) -> timedelta:
@@ -80,7 +79,7 @@ class Outcome(Value, frozen=True, kw_only=True):
 
 
 class Burst(Value, frozen=True, kw_only=True):
-    """Schedules that fall due together, because they share a trigger and what is caught up of it."""
+    """Schedules that are due together, because they share a trigger and a catch-up."""
 
     trigger: str
     one_by_one: bool
@@ -98,7 +97,8 @@ class Simulation(Value, frozen=True, kw_only=True):
 def simulate(
     schedules: Iterable[Planned], horizon: Horizon, calendars: Calendars | None = None, *, limit: int = 1000
 ) -> Simulation:
-    """Every slot and its fate, up to a limit. Pauses, and what is left of `max_fires`, stay as they are."""
+    """Every slot and its result, up to a limit. A paused schedule stays paused. `max_fires` continues
+    from the fires that are left."""
     streams = [outcomes(burst, decode(burst.trigger, calendars), horizon) for burst in bursts(schedules)]
     merged = heapq.merge(*streams, key=lambda each: each.slot_at)
     found = tuple(islice(merged, limit + 1))
@@ -106,7 +106,7 @@ def simulate(
 
 
 def bursts(schedules: Iterable[Planned]) -> list[Burst]:
-    """Grouped as the store does it."""
+    """Group schedules as the store does."""
     groups: dict[tuple[str, bool, timedelta | None], list[Planned]] = defaultdict(list)
     for each in schedules:
         one_by_one = each.misfire is Misfire.ALL
@@ -120,8 +120,8 @@ def bursts(schedules: Iterable[Planned]) -> list[Burst]:
 def openings(
     burst: Burst, trigger: Trigger, horizon: Horizon, lives: Sequence[Life] = ()
 ) -> Iterator[tuple[Opening, datetime]]:
-    """What schedulers would open, one after the other, and when; where somebody follows these lives, as they
-    stand between one and the next."""
+    """The slots that schedulers would open, in order, and when. With `lives`, the state of the schedules
+    between two slots decides about the circuit breaker."""
     slot, free_at = trigger.next_after(horizon.start - INSTANT), horizon.start
     last_at = None
     while slot is not None and slot < horizon.end:
@@ -147,7 +147,7 @@ def openings(
 
 
 def outcomes(burst: Burst, trigger: Trigger, horizon: Horizon) -> Iterator[Outcome]:
-    """The fate of every slot of a burst, in order; computed as they are asked for."""
+    """The result of every slot of a burst, in order, computed on demand."""
     lives = [Life(each, horizon.duration, horizon.breaker) for each in burst.schedules]
     for opening, now in openings(burst, trigger, horizon, lives):
         decided = [life.decide(opening, now) for life in lives]
@@ -157,47 +157,14 @@ def outcomes(burst: Burst, trigger: Trigger, horizon: Horizon) -> Iterator[Outco
             yield from _noted(decided, opening, trigger)
 
 
-def _shared(
-    trigger: Trigger, opening: Opening, decided: Sequence[Outcome], end: datetime
-) -> Iterator[Outcome]:
-    """The slots that the opened one stands for."""
-    slot = opening.since
-    while slot is not None and slot < min(opening.slot_at, end):
-        note = odd(trigger, slot)
-        for each in decided:
-            yield Outcome(
-                schedule=each.schedule,
-                slot_at=slot,
-                fate=Fate.COALESCED if each.fate is Fate.FIRED else Fate.SKIPPED,
-                decided_at=each.decided_at,
-                reason=each.reason,
-                into=each.slot_at,
-                note=note,
-            )
-        slot = trigger.next_after(slot)
-
-
-def _noted(decided: Sequence[Outcome], opening: Opening, trigger: Trigger) -> Iterator[Outcome]:
-    stands_for = None
-    if any(each.fate is Fate.FIRED for each in decided):
-        before = opening.previous
-        stands_for = (
-            Period(end=opening.slot_at, start=before, previous=before)
-            if opening.since is None
-            else period(trigger, opening.slot_at, since=opening.since)
-        )
-    for each in decided:
-        yield replace(each, note=opening.note, period=stands_for if each.fate is Fate.FIRED else None)
-
-
 class Life:
-    """One schedule while it is simulated: what it has left, and which of its jobs still run."""
+    """One schedule during a simulation: the fires and skips that are left, and its live jobs."""
 
     def __init__(self, schedule: Planned, duration: timedelta | None = None, breaker: int = BREAKER) -> None:
         self._schedule = schedule
         self._duration, self._breaker = duration, breaker
         self._shed_last = False
-        """Whether the circuit breaker left out the last slot."""
+        """Whether the circuit breaker dropped the last slot."""
         self.paused, self.fires_left, self._skips = False, schedule.max_fires, 0
         if isinstance(schedule, Schedule):
             self.paused = schedule.paused_at is not None
@@ -206,12 +173,12 @@ class Life:
 
     @property
     def counted(self) -> bool:
-        """Whether what it did before has a say in what it does next."""
+        """Whether earlier slots change the result of later ones, by `max_fires` or skips."""
         return self.fires_left is not None or self._skips > 0
 
     @property
     def tripped(self) -> bool:
-        """Whether the circuit breaker leaves out the next slot, if it was missed."""
+        """Whether the circuit breaker would drop the next slot, if it was missed."""
         return self._shed_last and bool(self._live)
 
     @property
@@ -219,7 +186,7 @@ class Life:
         return self.fires_left is not None and self.fires_left <= 0
 
     def decide(self, opening: Opening, now: datetime) -> Outcome:
-        """As the ledger would be written, reason by reason in the same order."""
+        """Decide a slot as the statement `fire` does, with its reasons in the same order."""
         slot = opening.slot_at
         self._live = [each for each in self._live if each.ends_at > now]
         skip = None if opening.skip is Skipped.BREAKER else opening.skip
@@ -258,18 +225,18 @@ class Life:
         return unbounded and now - slot > LATE and (self.tripped or len(self._live) >= self._breaker)
 
     def _catching_up(self, slot: datetime, now: datetime) -> bool:
-        """Whether jobs wait for each other, for this one or one before it stands for a missed slot."""
+        """Whether jobs wait for each other, because this job or an earlier one is for a missed slot."""
         missed = now - slot > LATE or any(each.caught_up for each in self._live) or self._behind(slot)
         held = self._schedule.overlap is not Overlap.QUEUE_ONE and self._is_held(now)
         return self._schedule.misfire is Misfire.ALL and (missed or held)
 
     def _newest_missed(self, slot: datetime, now: datetime) -> bool:
-        """Whether this is the newest missed slot, or one that schedulers are late for: its job waits for
-        those that are live."""
+        """Whether this is the newest missed slot, or a slot that was due before an earlier job was created.
+        The job of such a slot waits for the live jobs."""
         return self._schedule.misfire is Misfire.LATEST and (now - slot > LATE or self._behind(slot))
 
     def _behind(self, slot: datetime) -> bool:
-        """Whether a live job of an earlier slot was made when this slot had come already."""
+        """Whether a live job of an earlier slot was created when this slot was already due."""
         return any(each.slot < slot <= each.made_at for each in self._live)
 
     def _is_held(self, now: datetime) -> bool:
@@ -311,6 +278,39 @@ class Life:
         return runs_at
 
 
+def _shared(
+    trigger: Trigger, opening: Opening, decided: Sequence[Outcome], end: datetime
+) -> Iterator[Outcome]:
+    """The slots that were combined into the opened slot."""
+    slot = opening.since
+    while slot is not None and slot < min(opening.slot_at, end):
+        note = odd(trigger, slot)
+        for each in decided:
+            yield Outcome(
+                schedule=each.schedule,
+                slot_at=slot,
+                fate=Fate.COALESCED if each.fate is Fate.FIRED else Fate.SKIPPED,
+                decided_at=each.decided_at,
+                reason=each.reason,
+                into=each.slot_at,
+                note=note,
+            )
+        slot = trigger.next_after(slot)
+
+
+def _noted(decided: Sequence[Outcome], opening: Opening, trigger: Trigger) -> Iterator[Outcome]:
+    stands_for = None
+    if any(each.fate is Fate.FIRED for each in decided):
+        before = opening.previous
+        stands_for = (
+            Period(end=opening.slot_at, start=before, previous=before)
+            if opening.since is None
+            else period(trigger, opening.slot_at, since=opening.since)
+        )
+    for each in decided:
+        yield replace(each, note=opening.note, period=stands_for if each.fate is Fate.FIRED else None)
+
+
 class _Live(Value, frozen=True, kw_only=True):
     """A job that has not ended."""
 
@@ -320,4 +320,4 @@ class _Live(Value, frozen=True, kw_only=True):
     ends_at: datetime
     caught_up: bool
     held: bool
-    """Whether it waits for those before it."""
+    """Whether the job waits for earlier jobs."""

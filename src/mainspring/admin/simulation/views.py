@@ -1,4 +1,4 @@
-"""Simulations as people and programs read them."""
+"""Simulations as text for people and as answers for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = 5
 
 
 def outcome_in_words(outcome: Outcome) -> str:
-    """What would become of the slot."""
+    """The result of a slot, as text."""
     late = f", {length(outcome.late)} late" if outcome.late else ""
     match outcome.fate:
         case Fate.FIRED:
@@ -31,7 +31,7 @@ def outcome_in_words(outcome: Outcome) -> str:
 
 
 def notes(simulation: Simulation, horizon: Horizon, *, jitter: bool) -> list[str]:
-    """What the list does not show."""
+    """Notes about what the list leaves out."""
     found = []
     if simulation.cut:
         last = moment(simulation.outcomes[-1].slot_at)
@@ -48,7 +48,7 @@ def notes(simulation: Simulation, horizon: Horizon, *, jitter: bool) -> list[str
 
 
 def counted(outcomes: Sequence[Outcome]) -> str:
-    """How many of each fate, in one line."""
+    """The number of slots of each result, in one line."""
     kinds = Counter(f"{each.fate} ({each.reason})" if each.reason else each.fate.value for each in outcomes)
     parts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     return f"{len(outcomes):,} slots: {parts}" if parts else "no slots"
@@ -100,7 +100,7 @@ class SimulationView(Value, frozen=True, kw_only=True):
 
 
 def load_limit_sets(load: Load, spread: Load, window: timedelta) -> Iterator[str]:
-    """Peaks and hours as bars."""
+    """Peaks and hours as bars of text."""
     if not load.peaks:
         yield "no jobs"
         return
@@ -119,7 +119,7 @@ def load_limit_sets(load: Load, spread: Load, window: timedelta) -> Iterator[str
 
 
 def window_in_words(load: Load, spread: Load, window: timedelta) -> str:
-    """What a window would do to the peak."""
+    """The effect of a window on the peak, as text."""
     before, after = (each.peaks[0].jobs if each.peaks else 0 for each in (load, spread))
     given = f'window="{length(window)}" on every schedule without a place of its own'
     return f"{given}: at most {after:,} jobs in a minute instead of {before:,}"

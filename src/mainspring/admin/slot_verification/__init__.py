@@ -1,3 +1,3 @@
-"""Whether every slot happened, once: computed anew and compared."""
+"""The verification that every slot was fired once: slots are computed again and compared with the ledger."""
 
 from __future__ import annotations

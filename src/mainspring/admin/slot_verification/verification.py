@@ -1,7 +1,7 @@
-"""Whether every slot that should have happened is in the ledger, once: judged from values alone.
+"""Verifies that every slot is in the ledger once. The functions are pure.
 
-What should have happened is computed here anew, by walking each version's trigger forward. Nothing is
-shared with the code that fires, so that a mistake in one shows in the other.
+The expected slots are computed again from the trigger of each version. No code is shared with the code
+that fires, so that the verification can find a mistake there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mainspring.triggers.rolled import is_skipped
 from mainspring.triggers.trigger import Trigger
 
 MOST_SLOTS = 2_000_000
-"""Looked at for one schedule: a bounded walk, whatever its trigger."""
+"""The most slots that are checked for one schedule, so that every trigger ends."""
 _INSTANT = timedelta(microseconds=1)
 _DROPS = {
     Skipped.TOO_LATE: "older than its catch_up when a scheduler could fire it",
@@ -35,29 +35,29 @@ _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Kind(StrEnum):
-    """What can be wrong with a slot."""
+    """The kinds of findings."""
 
     MISSED = "missed"
-    """It was due, and no row of the ledger is its own or stands for it."""
+    """The slot was due, and no row of the ledger covers it."""
     DOUBLED = "doubled"
-    """It has two jobs, or two rows that speak for it."""
+    """The slot has two jobs, or two rows cover it."""
     UNEXPECTED = "unexpected"
-    """It is in the ledger, or has a job, and should not."""
+    """The slot is in the ledger, or has a job, and should not."""
     EARLY = "early"
-    """It was decided before it came."""
+    """The slot was decided before it was due."""
     LOST = "lost"
-    """It fired, and its job is nowhere."""
+    """The slot fired, and its job is not stored."""
     DROPPED = "dropped"
-    """It was missed, and the system left it out: it was older than catch_up, or the circuit breaker was open.
-    A later backfill of it ends the finding."""
+    """The slot was missed, and the system dropped it: it was older than catch_up, or the circuit breaker was
+    open. A later backfill of the slot ends the finding."""
     UNREADABLE = "unreadable"
-    """This version cannot read the trigger, so nothing can be said."""
+    """This version cannot read the trigger, so the slots are not checked."""
     LATE = "late"
-    """It was decided long after it came: worth knowing, and not wrong by itself."""
+    """The slot was decided long after it was due. This is only a failure with `strict`."""
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """One thing that is wrong, with a slot or with several in a row that share it."""
+    """One finding about a slot, or about several slots in a row."""
 
     kind: Kind
     schedule: str
@@ -69,39 +69,39 @@ class Finding(Value, frozen=True, kw_only=True):
 
 
 class History(Value, frozen=True, kw_only=True):
-    """What is on record about one schedule; `schedule` is None when it was deleted."""
+    """The records about one schedule; `schedule` is None if it was deleted."""
 
     name: str
     versions: tuple[ScheduleVersion, ...]
     schedule: Schedule | None
     rows: tuple[Slot, ...]
     made: Mapping[datetime, frozenset[int]] = {}
-    """Jobs by the slot they were made for."""
+    """The ids of jobs by their slot."""
     again: frozenset[int] = frozenset()
-    """Jobs that backfills made, and those they did over: a slot may have them beside its own."""
+    """The jobs of backfills, and the jobs that backfills repeated: a slot may have these besides its own."""
     nowhere: frozenset[int] = frozenset()
-    """Jobs that rows name and nobody knows."""
+    """Jobs that rows name and that are not stored."""
 
 
 class Range(Value, frozen=True, kw_only=True):
-    """Slots from `start` to `end`, as things stand at `now`."""
+    """Slots from `start` to `end`, checked at the time `now`."""
 
     start: datetime
     end: datetime
     now: datetime
     late: timedelta = timedelta(seconds=60)
-    """After this a slot is late, and one that is in no row is missed."""
+    """After this delay a slot is late, and a slot without a row is missed."""
 
 
 class Unjudged(StrEnum):
-    """Why nothing is said about a slot that should be on record and is not."""
+    """Why a slot without a row is not a finding."""
 
     PAUSED = "the schedule is paused, and they have no row yet"
     RECENT = "they have only just come"
 
 
 class Passed(Value, frozen=True, kw_only=True):
-    """Slots that were not judged."""
+    """Slots that were not checked."""
 
     why: Unjudged
     first: datetime
@@ -110,25 +110,76 @@ class Passed(Value, frozen=True, kw_only=True):
 
 
 class Verification(Value, frozen=True, kw_only=True):
-    """How many slots one schedule should have had, and what was found."""
+    """The expected slots of one schedule, and the findings."""
 
     schedule: str
     slots: int
     findings: tuple[Finding, ...]
     cut_at: datetime | None = None
-    """Where the walk ended, when there were too many slots."""
+    """Where the check ended, if there were too many slots."""
     unjudged: tuple[Passed, ...] = ()
 
 
 def verify(
     history: History, within: Range, calendars: Calendars | None = None, *, most: int = MOST_SLOTS
 ) -> Verification:
-    """Compare what should have happened with what is on record."""
+    """Compare the expected slots with the records."""
     return _Judge(history, within, calendars or {}, most).verify()
 
 
+class Span(Value, frozen=True, kw_only=True):
+    """Slots later than `after` and up to `until` are those of this trigger; None if there are none."""
+
+    after: datetime
+    until: datetime
+    trigger: str | None
+    ended_by: Change | None = None
+    paused: bool = False
+
+
+def spans(versions: Sequence[ScheduleVersion], schedule: Schedule | None) -> list[Span]:
+    """One span for each version, oldest first. A schedule without stored versions has one span."""
+    if not versions:
+        return [] if schedule is None else [_as_it_is(schedule)]
+    return [_span(versions, number) for number in range(len(versions))]
+
+
+def is_whole(versions: Sequence[ScheduleVersion]) -> bool:
+    """Whether the first version on record is the schedule's first."""
+    return bool(versions) and versions[0].change is Change.CREATED
+
+
+class Marks:
+    """The rows and the ranges that rows cover, searched by bisection."""
+
+    def __init__(self, rows: Sequence[Slot]) -> None:
+        self._slots = sorted(row.slot_at for row in rows)
+        standing = sorted((row for row in rows if row.since is not None), key=lambda row: row.slot_at)
+        self._ends = [row.slot_at for row in standing]
+        # The range with the earliest start among this and all later ones shows whether any covers a slot.
+        self._first = list(accumulate(reversed(standing), _earlier))[::-1]
+
+    def stands_for(self, slot: datetime) -> bool:
+        """Whether a later row also covers this slot."""
+        return self.standing(slot) is not None
+
+    def standing(self, slot: datetime) -> Slot | None:
+        """The later row that also covers this slot."""
+        first = bisect_right(self._ends, slot)
+        if first == len(self._ends):
+            return None
+        row = self._first[first]
+        return row if _start(row) <= slot else None
+
+    def decided(self, slot: datetime, until: datetime) -> bool:
+        """Whether a row lies after the slot and not after `until`: slots are decided in order, so this
+        one must have been decided too."""
+        first = bisect_right(self._slots, slot)
+        return first < bisect_right(self._slots, until, lo=first)
+
+
 class _Judge:
-    """One schedule's audit while it runs."""
+    """The verification of one schedule while it runs."""
 
     def __init__(self, history: History, within: Range, calendars: Calendars, most: int) -> None:
         self._history, self._within, self._calendars, self._left = history, within, calendars, most
@@ -142,7 +193,7 @@ class _Judge:
         self._found: list[Finding] = []
         self._slots = 0
         self._open: dict[Kind, tuple[int, int]] = {}
-        """By kind, the number of its last slot and the place of its finding: the next slot joins it."""
+        """By kind: the number of its last slot, and the index of its finding. The next slot may extend it."""
         self._unread: list[Span] = []
         self._triggers: dict[str, Trigger] = {}
         self._passed: dict[Unjudged, Passed] = {}
@@ -158,7 +209,7 @@ class _Judge:
                     skipped = [row for row in self._rows[slot] if row.disposition is Disposition.SKIPPED]
                     self._judge_dropped(slot, skipped, span)
                 elif standing := self._marks.standing(slot):
-                    # The row may have been run since, and the others that it stood for not.
+                    # A backfill may have run the slot of the row, and not the other slots of its range.
                     self._judge_dropped(slot, [standing], span)
                 else:
                     self._judge_absent(slot, span)
@@ -204,7 +255,7 @@ class _Judge:
         return inside and (self._cut_at is None or slot < self._cut_at)
 
     def _judge_absent(self, slot: datetime, span: Span) -> None:
-        # What a change ends has been decided by it; a pause that goes on may wait for a scheduler.
+        # A change decides the slots before it. In a pause that continues, slots may wait for a scheduler.
         if span.paused and span.ended_by is None:
             self._pass_by(Unjudged.PAUSED, slot)
         elif slot > self._within.now - self._within.late:
@@ -222,7 +273,7 @@ class _Judge:
         return trigger is not None and is_skipped(trigger, slot)
 
     def _add_next(self, kind: Kind, slot: datetime, detail: str) -> None:
-        """An outage that nobody made up for is one finding, not one for each of its slots."""
+        """Slots in a row with the same finding are one finding, for example those of an outage."""
         number, place = self._open.get(kind, (-1, -1))
         if self._slots == number + 1 and self._found[place].detail == detail:
             last = self._found[place]
@@ -250,7 +301,7 @@ class _Judge:
 
     def _judge_rows(self, slot: datetime, rows: list[Slot], expected: bool) -> None:
         if all(row.disposition is Disposition.BACKFILLED for row in rows):
-            # Somebody asked for it: it may lie before the schedule was made, or in what a row stands for.
+            # The slot of a backfill may be before the schedule was created, or in the range of a row.
             expected = True
         elif self._marks.stands_for(slot) and len(rows) == 1:
             self._add(Kind.DOUBLED, slot, "it has a row of its own, and a later one stands for it too")
@@ -288,7 +339,7 @@ class _Judge:
                 self._add(Kind.DOUBLED, slot, f"it made {_jobs(own)}")
 
     def _known(self, slot: datetime) -> bool:
-        """Whether anything is on record about the version in force: very old ones were not kept."""
+        """Whether the version in force is stored: very old versions were not kept."""
         span = next((each for each in self._spans if each.after < slot <= each.until), None)
         return self._whole if span is None else span not in self._unread
 
@@ -299,28 +350,6 @@ class _Judge:
 def _jobs(ids: frozenset[int]) -> str:
     first, *others = sorted(ids)
     return f"jobs {', '.join(map(str, (first, *others)))}" if others else f"job {first}"
-
-
-class Span(Value, frozen=True, kw_only=True):
-    """Slots later than `after` and up to `until` are those of this trigger; None for those of nobody."""
-
-    after: datetime
-    until: datetime
-    trigger: str | None
-    ended_by: Change | None = None
-    paused: bool = False
-
-
-def spans(versions: Sequence[ScheduleVersion], schedule: Schedule | None) -> list[Span]:
-    """One for each version, oldest first. A schedule older than the keeping of versions is taken as it is."""
-    if not versions:
-        return [] if schedule is None else [_as_it_is(schedule)]
-    return [_span(versions, number) for number in range(len(versions))]
-
-
-def is_whole(versions: Sequence[ScheduleVersion]) -> bool:
-    """Whether the first version on record is the schedule's first."""
-    return bool(versions) and versions[0].change is Change.CREATED
 
 
 def _as_it_is(schedule: Schedule) -> Span:
@@ -339,38 +368,9 @@ def _span(versions: Sequence[ScheduleVersion], number: int) -> Span:
     )
 
 
-class Marks:
-    """Where the rows and the stretches that rows stand for lie: each asked by halving."""
-
-    def __init__(self, rows: Sequence[Slot]) -> None:
-        self._slots = sorted(row.slot_at for row in rows)
-        standing = sorted((row for row in rows if row.since is not None), key=lambda row: row.slot_at)
-        self._ends = [row.slot_at for row in standing]
-        # The one that starts first of this and all later stretches: one look tells whether any reaches back.
-        self._first = list(accumulate(reversed(standing), _earlier))[::-1]
-
-    def stands_for(self, slot: datetime) -> bool:
-        """Whether a later row speaks for this slot too."""
-        return self.standing(slot) is not None
-
-    def standing(self, slot: datetime) -> Slot | None:
-        """The later row that speaks for this slot too."""
-        first = bisect_right(self._ends, slot)
-        if first == len(self._ends):
-            return None
-        row = self._first[first]
-        return row if _start(row) <= slot else None
-
-    def decided(self, slot: datetime, until: datetime) -> bool:
-        """Whether a row lies after the slot and not after `until`: slots are decided in order, so this
-        one must have been decided too."""
-        first = bisect_right(self._slots, slot)
-        return first < bisect_right(self._slots, until, lo=first)
+def _earlier(one: Slot, other: Slot) -> Slot:
+    return min(one, other, key=_start)
 
 
 def _start(row: Slot) -> datetime:
     return row.since or row.slot_at
-
-
-def _earlier(one: Slot, other: Slot) -> Slot:
-    return min(one, other, key=_start)

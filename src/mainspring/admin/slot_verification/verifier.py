@@ -1,4 +1,4 @@
-"""Reads what a verification judges: the ledger of each schedule, page by page, and its versions."""
+"""Reads the records for a verification: the ledger of each schedule, page by page, and its versions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ PAGE, MOST_ROWS, MOST_JOBS = 1000, 1_000_000, 1_000_000
 MOST_NAMED = 20
 _SLACK = timedelta(hours=1)
 _Made = tuple[int | None, datetime, int]
-"""The schedule, the slot and the id of a job; the job itself would be too much for millions of them."""
+"""The schedule, the slot and the id of a job. Whole jobs would need too much memory."""
 _ENDED = (JobState.DEAD, JobState.SUCCEEDED, JobState.CANCELLED, JobState.DISCARDED)
-PAGE = 1000
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """What a verification of several schedules found."""
+    """The result of a verification of several schedules."""
 
     start: datetime
     end: datetime
@@ -55,11 +54,11 @@ class Report(Value, frozen=True, kw_only=True):
         return [finding for each in self.verifications for finding in each.findings]
 
     def wrong(self, *, strict: bool) -> list[Finding]:
-        """Those that are failures; late ones only if we are strict."""
+        """The findings that are failures; late slots only with `strict`."""
         return [each for each in self.findings if strict or each.kind is not Kind.LATE]
 
     def sentence(self, *, strict: bool) -> str:
-        """All in one line."""
+        """The result in one line."""
         what = f"{_counted(self.slots, 'slot')} of {_counted(len(self.verifications), 'schedule')}"
         wrong, late = self.wrong(strict=strict), len(self.findings) - len(self.wrong(strict=False))
         kinds = Counter[str]()
@@ -71,7 +70,7 @@ class Report(Value, frozen=True, kw_only=True):
 
 
 class ReportView(Value, frozen=True, kw_only=True):
-    """What a verification of several schedules found, as programs read it."""
+    """The result of a verification of several schedules, as programs read it."""
 
     start: datetime = msgspec.field(name="from")
     end: datetime = msgspec.field(name="to")
@@ -97,16 +96,8 @@ class ReportView(Value, frozen=True, kw_only=True):
         )
 
 
-def _from_to(passed: Passed) -> str:
-    return f"{passed.count:,} slots from {moment(passed.first)} to {moment(passed.last)} are"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 class SlotVerifier:
-    """Audits of one store."""
+    """Verifies the slots of one store."""
 
     def __init__(self, store: Store, clock: Clock, *, keep: timedelta) -> None:
         self._store, self._clock, self._keep = store, clock, keep
@@ -124,9 +115,9 @@ class SlotVerifier:
         late: timedelta = timedelta(seconds=60),
         told: Callable[[int, int], None] | None = None,
     ) -> Report:
-        """Audit one schedule, or all there are, over what the ledger still keeps of the range. Whoever waits
-        is `told` how many are done, of how many."""
-        # Read first: what is decided while we read is then later than anything that is judged.
+        """Verify one schedule, or all, in the part of the range that the ledger still has. `told` is called
+        with the number of verified schedules, and the number of all."""
+        # Read first: a slot that is decided during the reads is then later than all checked slots.
         now = await self._store.now(at=self._clock.stamp())
         kept = (now - self._keep).replace(hour=0, minute=0, second=0, microsecond=0)
         within = Range(start=max(start or kept, kept), end=min(end or now, now), now=now, late=late)
@@ -169,7 +160,7 @@ class SlotVerifier:
         return done
 
     def _tell_unjudged(self, done: Verification) -> None:
-        """The first few by name: where no scheduler is alive it may be every schedule there is."""
+        """Name only the first schedules: without a live scheduler this may be every schedule."""
         for each in done.unjudged:
             self._unjudged[each.why] += 1
             if self._unjudged[each.why] <= MOST_NAMED:
@@ -212,11 +203,11 @@ class SlotVerifier:
     async def _is_nowhere(self, job_id: int) -> bool:
         if await self._store.jobs.get(job_id, at=self._clock.stamp()) is not None:
             return False
-        # A dead letter that was purged is no loss: its runs tell that it was there.
+        # A purged dead letter is no loss: its runs are still stored.
         return not await self._store.runs.of(job_id)
 
     async def _jobs_of(self, task: str, within: Range) -> list[_Made]:
-        """Every job that a slot made of a task, back to the start; read once for all its schedules."""
+        """The jobs of slots of a task, back to the start; read once for all schedules of the task."""
         if task not in self._made:
             found: list[_Made] = []
             for state in (None, *_ENDED):
@@ -255,3 +246,11 @@ async def ledger(
         found += whole
         before = whole[-1].slot_at if whole else last
     return found
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _from_to(passed: Passed) -> str:
+    return f"{passed.count:,} slots from {moment(passed.first)} to {moment(passed.last)} are"

@@ -1,3 +1,3 @@
-"""Why something ran, or did not."""
+"""The answers of `mainspring why`: why a slot or a job ran, or did not run."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answer to a "why": the fact that decides, in one word, in a sentence, and as fields."""
+"""The answer of `why`: the reason in one word, in a sentence, and as fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mainspring.model.value import Value
 
 
 class Because(StrEnum):
-    """What it comes down to: first for slots of a schedule, then for jobs."""
+    """The reasons: first those for slots of a schedule, then those for jobs."""
 
     FIRED = "fired"
     COALESCED = "coalesced"
@@ -50,7 +50,7 @@ class Because(StrEnum):
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """Why something is as it is; `facts` are ready for JSON."""
+    """One answer; `facts` are ready for JSON."""
 
     because: Because
     sentence: str
@@ -58,11 +58,11 @@ class Answer(Value, frozen=True, kw_only=True):
 
 
 def answer(because: Because, sentence: str, **facts: object) -> Answer:
-    """Build one; facts that are not known are left out."""
+    """Make an answer; unknown facts are left out."""
     known = {name: value for name, value in facts.items() if value is not None}
     return Answer(because=because, sentence=sentence, facts=known)
 
 
 def answer_view(answer: Answer) -> dict[str, object]:
-    """An answer as programs read it: which facts stand beside its sentence depends on the answer."""
+    """An answer as programs read it. Its facts depend on the reason."""
     return {"because": answer.because, "sentence": answer.sentence, **answer.facts}

@@ -1,4 +1,4 @@
-"""Why something happened, or did not: reads what is on record and has it judged by pure functions."""
+"""Reads the records for a `why`; pure functions make the answer from them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ PAGE, MOST, HOLDERS = 1000, 100_000, 10
 
 
 class LastAndNext(Value, frozen=True, kw_only=True):
-    """What became of a schedule's last slot, and what becomes of its next one."""
+    """The answers about a schedule's last slot and its next slot."""
 
     last: Answer
     next: Answer
 
 
 class Why:
-    """Questions for reasons, to one store."""
+    """The questions of `why` about one store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class Why:
         return await self.last_and_next(await self.records(name))
 
     async def last_and_next(self, records: Records) -> LastAndNext:
-        """The same of a schedule whose records have been read."""
+        """The same for a schedule whose records were read before."""
         last = no_slot_yet(records)
         if records.rows:
             newest = records.rows[0]
@@ -83,7 +83,7 @@ class Why:
         return await self.of_job(job, step, await self._store.runs.of(job_id))
 
     async def of_job(self, job: Job, step: StepOf | None, runs: Sequence[Run]) -> Answer:
-        """The same of a job that has been read, with its step and its runs."""
+        """The same for a job that was read before, with its step and its runs."""
         job_id = job.id
         if job.state is JobState.RUNNING and job.worker_id is None:
             return why_running(job_id, await self._workflow(job_id), step)
@@ -110,7 +110,7 @@ class Why:
         return await self._with_period(found, job)
 
     async def _with_period(self, found: Answer, job: Job | None) -> Answer:
-        """And what the job of a slot stands for."""
+        """The answer, with the period that the job of a slot covers."""
         period = None if job is None else await slot_period(self._store, job)
         if period is None:
             return found
@@ -132,8 +132,8 @@ class Why:
     async def records(
         self, name: str, at: datetime | None = None, *, rows: Sequence[Slot] | None = None
     ) -> Records:
-        """What is on record about one schedule, and its ledger back to a moment, or the newest row of it;
-        `rows` is what the caller has read of the ledger."""
+        """The records about one schedule, with its ledger back to a moment, or the newest row of its ledger.
+        `rows` are the rows that the caller has already read."""
         schedule = await self._store.schedules.get(name)
         versions = await self._store.schedules.versions(name)
         if schedule is None and not versions:
@@ -147,12 +147,12 @@ class Why:
             rows=tuple(await self._rows(name, at) if rows is None else rows),
             schedulers=sum(each.alive and each.role is Role.SCHEDULER for each in processes),
             calendars=await calendars_of(self._store, {each.trigger for each in stored}),
-            # Read last: a slot that was decided meanwhile must not seem to be still to come.
+            # Read last: a slot that was decided meanwhile must not seem to be in the future.
             now=await self._store.now(at=self._clock.stamp()),
         )
 
     async def _rows(self, name: str, at: datetime | None) -> list[Slot]:
-        """The newest row; or all that are as new as the moment, and one that is older."""
+        """The newest row; or all rows from the moment on, and the newest row before it."""
         if at is None:
             return await self._store.slots.of(name, limit=1)
         older = await self._store.slots.of(name, before=at, limit=1)
@@ -164,7 +164,7 @@ class Why:
         return await self._store.jobs.get(row.job_id, at=self._clock.stamp())
 
     async def _ahead(self, job: Job) -> tuple[int, bool]:
-        """How many ready jobs of its queue go before this one, and whether all were looked at."""
+        """How many ready jobs of its queue are before this job, and whether all were counted."""
         if job.state is not JobState.READY:
             return 0, True
         which = JobFilter(state=JobState.READY, queue=job.queue, limit=PAGE)
@@ -172,7 +172,7 @@ class Why:
         return sum(goes_before(each) < goes_before(job) for each in ready), len(ready) < PAGE
 
     async def _blocker(self, job: Job) -> int | None:
-        """The live job that a held one waits for: one that may run, else one held before it."""
+        """The live job that a held job waits for: a job that may run, or else a job held before it."""
         live = await self._store.jobs.find(JobFilter(task=job.task, limit=PAGE), at=self._clock.stamp())
         others = [each for each in live if each.schedule_id == job.schedule_id and each.id != job.id]
         free = [each.id for each in others if not is_held(each)]

@@ -1,4 +1,4 @@
-"""Why a job or a workflow is where it is: decided from facts that were read before."""
+"""Explains the state of a job or a workflow, from facts that were read before."""
 
 from __future__ import annotations
 
@@ -36,31 +36,54 @@ _WHY_SKIPPED = {
 
 
 class JobFacts(Value, frozen=True, kw_only=True):
-    """What is on record about one job and those around it."""
+    """The facts about one job and the jobs around it."""
 
     job: Job
     now: datetime
     processes: tuple[ProcessInfo, ...] = ()
     runs: tuple[Run, ...] = ()
     reason: str | None = None
-    """Why it died, when it did."""
+    """The reason of a dead letter."""
     ahead: int = 0
-    """How many ready jobs of its queue are claimed before it."""
+    """How many ready jobs of its queue are claimed before this job."""
     counted_all: bool = True
     blocker: int | None = None
     """The live job of the same schedule that must end first."""
     limit_keys: tuple[LimitKeyInfo, ...] = ()
-    """Limits that it has not passed."""
+    """The limits that the job waits for."""
     pause: QueuePause | None = None
-    """Its queue's."""
+    """The pause of its queue."""
     progress: Progress | None = None
-    """How far a running one said it was."""
+    """The progress that a running job reported."""
     awaits: str | None = None
-    """The event that it waits for."""
+    """The event that the job waits for."""
     checkpoints: tuple[Checkpoint, ...] = ()
-    """What its runs have recorded."""
+    """The records of its runs."""
     step: StepOf | None = None
-    """The step of a workflow that it is."""
+    """The step, if the job is a step of a workflow."""
+
+
+class StepOf(Value, frozen=True, kw_only=True):
+    """The step, or the item of a map, to which a job belongs."""
+
+    workflow: WorkflowRecord
+    name: str
+    """The name of the step."""
+    step: StepRecord
+
+    def __str__(self) -> str:
+        item = "" if self.step.item is None else f"[{self.step.item}]"
+        return f"step {self.name}{item} of workflow {self.workflow.id} ({self.workflow.name})"
+
+
+class Obstacle(Value, frozen=True, kw_only=True):
+    """Why no live worker will claim a job, and the numbers of workers."""
+
+    because: Because | None
+    sentence: str
+    live: int
+    serving: int
+    able: int
 
 
 def why_job(facts: JobFacts) -> Answer:
@@ -84,13 +107,101 @@ def why_job(facts: JobFacts) -> Answer:
             assert_never(facts.job.state)
 
 
+def why_running(job_id: int, view: WorkflowView, step: StepOf | None = None) -> Answer:
+    """What the job of a started workflow waits for: its steps."""
+    row = view
+    live = [
+        each for each in view.nodes if each.state not in ("waiting", "skipped") and each.finished_at is None
+    ]
+    ended = sum(each.finished_at is not None for each in view.nodes)
+    said = f"Job {job_id} is workflow {row.name}, which runs: {ended} of {len(view.nodes)} steps have ended"
+    if live:
+        more = f" and {len(live) - _NAMED} more" if len(live) > _NAMED else ""
+        said += f"; it waits for {', '.join(map(_standing, live[:_NAMED]))}{more}"
+    else:
+        said += "; nothing of it is in a queue"
+    return answer(
+        Because.WORKFLOW,
+        f"{said}.{_held(view)}{'' if step is None else f' It is {step}.'}",
+        job_id=job_id,
+        state="running",
+        workflow=row.name,
+        paused_at=iso(row.paused_at),
+        stopping=row.stopping,
+        waits_for=[each.name for each in live],
+        counts=view.counts,
+    )
+
+
+def why_unmade(place: StepOf, view: WorkflowView) -> Answer:
+    """Why a step has no job."""
+    step, name = place.step, f"Job {place.step.id}, {place},"
+    because, said = Because.STEP, ""
+    node = next((each for each in view.nodes if each.name == place.name), None)
+    if node is not None and node.items is not None and node.items.total:
+        said = f"Job {step.id} is {place}: a map, whose {node.items.total} items are jobs of their own."
+    elif step.state in LIVE_STEPS:
+        states = {each.name: each for each in view.nodes}
+        parents = [states[each] for each in (() if node is None else node.parents)]
+        left = [each for each in parents if each.finished_at is None and each.state != "skipped"]
+        waits = f"it waits for {', '.join(map(_standing, left[:_NAMED]))}" if left else "nothing is before it"
+        said = f"{name} has not been made yet: {waits}.{_held(view)}"
+    elif step.cause is not None:
+        because, said = Because.SKIPPED, f"{name} was never made: it was skipped, {_WHY_SKIPPED[step.cause]}."
+    elif node is not None and node.kept:
+        said = f"{name} was never made: its result was taken over from workflow {view.forked_from}."
+    else:
+        error = "" if node is None or node.error is None else f": {node.error}"
+        said = f"{name} was never made, or is not on record any more; the step {step.state}{error}."
+    return answer(
+        because, said, job_id=step.id, state=step.state.value, workflow_id=place.workflow.id, step=place.name
+    )
+
+
+def obstacle(job: Job, processes: Sequence[ProcessInfo]) -> Obstacle:
+    """Find live workers of its queue that know its task; `because` is None if there are some."""
+    workers = [each for each in processes if each.alive and each.role is Role.WORKER]
+    serving = [each for each in workers if job.queue in each.queues]
+    able = [each for each in serving if job.task in each.tasks]
+    because, sentence = None, ""
+    if not serving:
+        because, sentence = Because.QUEUE_UNSERVED, f"no live worker serves queue {job.queue}"
+    elif not able:
+        because, sentence = Because.TASK_UNKNOWN, f"no live worker of its queue knows task {job.task}"
+    return Obstacle(
+        because=because, sentence=sentence, live=len(workers), serving=len(serving), able=len(able)
+    )
+
+
+def hint(job: Job, processes: Sequence[ProcessInfo]) -> str | None:
+    """A note about one job in a list of jobs; None if there is nothing to note."""
+    if job.state is not JobState.READY:
+        return None
+    return obstacle(job, processes).sentence or None
+
+
+async def step_of(store: Store, job_id: int) -> StepOf | None:
+    """The step to which a job belongs, also before the job is created."""
+    step = await store.workflows.step(job_id)
+    workflow = None if step is None else await store.workflows.get(step.workflow_id)
+    if step is None or workflow is None:
+        return None
+    definition = await store.workflows.definition(workflow.definition_id)
+    return StepOf(workflow=workflow, name=definition.nodes[step.place].name, step=step)
+
+
+def retry_words(workflow_id: int | str) -> str:
+    """The command that runs the dead steps of a workflow again."""
+    return f"mainspring workflows retry {workflow_id}"
+
+
 def is_held(job: Job) -> bool:
-    """Whether it waits for earlier jobs of its schedule, which is written as being due at the end of time."""
+    """Whether the job waits for earlier jobs of its schedule. The store writes this as a due time in 9999."""
     return job.state is JobState.DELAYED and job.schedule_id is not None and job.run_at.year == _END_OF_TIME
 
 
 def goes_before(job: Job) -> tuple[int, datetime, int]:
-    """What workers sort ready jobs by, first claimed first."""
+    """The sort key of ready jobs: workers claim the smallest first."""
     return -job.priority, job.run_at, job.id
 
 
@@ -126,6 +237,30 @@ def _delayed(facts: JobFacts) -> Answer:
     return _answer(because, facts, f"Job {job.id} {said}.{_deadline(facts)}", **due)
 
 
+def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) -> Answer:
+    job, step = facts.job, facts.step
+    last = job.errors[-1] if job.errors else None
+    return answer(
+        because,
+        sentence if step is None else f"{sentence} It is {step}.",
+        job_id=job.id,
+        state=job.state.value,
+        task=job.task,
+        queue=job.queue,
+        failures=job.failures,
+        max_attempts=job.max_attempts,
+        crashes=job.crashes,
+        slot_at=iso(job.slot_at),
+        expires_at=iso(job.expires_at),
+        last_error=None if last is None else error(last),
+        last_error_at=None if last is None else iso(last.at),
+        workflow_id=None if step is None else step.workflow.id,
+        step=None if step is None else step.name,
+        item=None if step is None else step.step.item,
+        **others,
+    )
+
+
 def _awaiting(facts: JobFacts, name: str, wait: str, due: Mapping[str, object]) -> Answer:
     job = facts.job
     endless = job.run_at.year >= _FOR_EVER
@@ -135,11 +270,36 @@ def _awaiting(facts: JobFacts, name: str, wait: str, due: Mapping[str, object]) 
     return _answer(Because.AWAITING, facts, sentence, event=name, **({} if endless else due))
 
 
+def _deadline(facts: JobFacts) -> str:
+    expires_at = facts.job.expires_at
+    if expires_at is None:
+        return ""
+    if expires_at <= facts.now:
+        ends = "is being ended" if facts.job.state is JobState.RUNNING else "does not run any more"
+        return f" Its deadline was {moment(expires_at)}: it {ends}, and becomes a dead letter."
+    return f" It expires at {moment(expires_at)}, in {length(expires_at - facts.now)}."
+
+
 def _sleeps(facts: JobFacts) -> bool:
-    """Whether a sleep that it put on record is not over."""
+    """Whether a recorded sleep of the job is not over."""
     sleeps = [each for each in facts.checkpoints if each.name.startswith(CheckpointKind.SLEEP.key(""))]
     ends = [each.done_at + timedelta(seconds=msgspec.json.decode(each.value or b"0")) for each in sleeps]
     return any(end > facts.now for end in ends)
+
+
+def _after_failure(job: Job) -> str:
+    said = f"after {_failure_number(job)}"
+    if not job.errors:
+        return said
+    last = job.errors[-1]
+    at = "" if last.at is None else f" at {moment(last.at)}"
+    return f"{said}{at}: {error(last)}"
+
+
+def _failure_number(job: Job) -> str:
+    # A rule of its task's retry policy may allow more attempts than the job.
+    of = f" of {job.max_attempts}" if job.failures <= job.max_attempts else ""
+    return f"failure {job.failures}{of}"
 
 
 def _ready(facts: JobFacts) -> Answer:
@@ -170,6 +330,16 @@ def _paused(facts: JobFacts, pause: QueuePause) -> Answer:
         paused_at=iso(pause.paused_at),
         pause_note=pause.note,
     )
+
+
+def _history(facts: JobFacts) -> str:
+    job = facts.job
+    said = f" It is back {_after_failure(job)}." if job.failures else ""
+    often = "once" if job.crashes == 1 else f"{job.crashes} times"
+    said += f" Its process was lost {often}." if job.crashes else ""
+    if facts.runs and facts.runs[-1].verdict is Verdict.CRASHED:
+        said += " It was in hand when a process died, so it runs in a child, once a worker has one free."
+    return said
 
 
 def _running(facts: JobFacts) -> Answer:
@@ -218,6 +388,10 @@ def _succeeded(facts: JobFacts) -> Answer:
     )
 
 
+def _at(job: Job) -> str:
+    return "" if job.finished_at is None else f" at {moment(job.finished_at)}"
+
+
 def _dead(facts: JobFacts) -> Answer:
     job = facts.job
     last = f" Its last error: {error(job.errors[-1])}." if job.errors else ""
@@ -255,13 +429,6 @@ def _tried_for(job: Job) -> str:
     return f"; it was tried for {length(job.finished_at - since)}"
 
 
-def _discarded(facts: JobFacts) -> Answer:
-    job, last = facts.job, facts.runs[-1] if facts.runs else None
-    why = "" if last is None or last.failure is None else f": {' '.join(last.failure.message.split())}"
-    said = f"Job {job.id} was discarded by its handler{_at(job)}{why}."
-    return _answer(Because.DISCARDED, facts, said, finished_at=iso(job.finished_at))
-
-
 def _cancelled(facts: JobFacts) -> Answer:
     job, last = facts.job, facts.runs[-1] if facts.runs else None
     was = "while it ran" if last is not None and last.started_at is not None else "before it ran"
@@ -273,178 +440,11 @@ def _cancelled(facts: JobFacts) -> Answer:
     )
 
 
-def _at(job: Job) -> str:
-    return "" if job.finished_at is None else f" at {moment(job.finished_at)}"
-
-
-def _after_failure(job: Job) -> str:
-    said = f"after {_failure_number(job)}"
-    if not job.errors:
-        return said
-    last = job.errors[-1]
-    at = "" if last.at is None else f" at {moment(last.at)}"
-    return f"{said}{at}: {error(last)}"
-
-
-def _failure_number(job: Job) -> str:
-    # A rule of its task's retry policy may allow more than the job itself says.
-    of = f" of {job.max_attempts}" if job.failures <= job.max_attempts else ""
-    return f"failure {job.failures}{of}"
-
-
-def _deadline(facts: JobFacts) -> str:
-    expires_at = facts.job.expires_at
-    if expires_at is None:
-        return ""
-    if expires_at <= facts.now:
-        ends = "is being ended" if facts.job.state is JobState.RUNNING else "does not run any more"
-        return f" Its deadline was {moment(expires_at)}: it {ends}, and becomes a dead letter."
-    return f" It expires at {moment(expires_at)}, in {length(expires_at - facts.now)}."
-
-
-def _history(facts: JobFacts) -> str:
-    job = facts.job
-    said = f" It is back {_after_failure(job)}." if job.failures else ""
-    often = "once" if job.crashes == 1 else f"{job.crashes} times"
-    said += f" Its process was lost {often}." if job.crashes else ""
-    if facts.runs and facts.runs[-1].verdict is Verdict.CRASHED:
-        said += " It was in hand when a process died, so it runs in a child, once a worker has one free."
-    return said
-
-
-def _answer(because: Because, facts: JobFacts, sentence: str, **others: object) -> Answer:
-    job, step = facts.job, facts.step
-    last = job.errors[-1] if job.errors else None
-    return answer(
-        because,
-        sentence if step is None else f"{sentence} It is {step}.",
-        job_id=job.id,
-        state=job.state.value,
-        task=job.task,
-        queue=job.queue,
-        failures=job.failures,
-        max_attempts=job.max_attempts,
-        crashes=job.crashes,
-        slot_at=iso(job.slot_at),
-        expires_at=iso(job.expires_at),
-        last_error=None if last is None else error(last),
-        last_error_at=None if last is None else iso(last.at),
-        workflow_id=None if step is None else step.workflow.id,
-        step=None if step is None else step.name,
-        item=None if step is None else step.step.item,
-        **others,
-    )
-
-
-class Obstacle(Value, frozen=True, kw_only=True):
-    """Why no live worker will take a job, and how many there are."""
-
-    because: Because | None
-    sentence: str
-    live: int
-    serving: int
-    able: int
-
-
-def obstacle(job: Job, processes: Sequence[ProcessInfo]) -> Obstacle:
-    """Look for live workers of its queue that know its task; `because` is None when there are some."""
-    workers = [each for each in processes if each.alive and each.role is Role.WORKER]
-    serving = [each for each in workers if job.queue in each.queues]
-    able = [each for each in serving if job.task in each.tasks]
-    because, sentence = None, ""
-    if not serving:
-        because, sentence = Because.QUEUE_UNSERVED, f"no live worker serves queue {job.queue}"
-    elif not able:
-        because, sentence = Because.TASK_UNKNOWN, f"no live worker of its queue knows task {job.task}"
-    return Obstacle(
-        because=because, sentence=sentence, live=len(workers), serving=len(serving), able=len(able)
-    )
-
-
-def hint(job: Job, processes: Sequence[ProcessInfo]) -> str | None:
-    """For a list of jobs: what somebody should know about this one."""
-    if job.state is not JobState.READY:
-        return None
-    return obstacle(job, processes).sentence or None
-
-
-class StepOf(Value, frozen=True, kw_only=True):
-    """The step, or the item of a map, that a job is."""
-
-    workflow: WorkflowRecord
-    name: str
-    """Of the step."""
-    step: StepRecord
-
-    def __str__(self) -> str:
-        item = "" if self.step.item is None else f"[{self.step.item}]"
-        return f"step {self.name}{item} of workflow {self.workflow.id} ({self.workflow.name})"
-
-
-async def step_of(store: Store, job_id: int) -> StepOf | None:
-    """The step that a job is, or is to be."""
-    step = await store.workflows.step(job_id)
-    workflow = None if step is None else await store.workflows.get(step.workflow_id)
-    if step is None or workflow is None:
-        return None
-    definition = await store.workflows.definition(workflow.definition_id)
-    return StepOf(workflow=workflow, name=definition.nodes[step.place].name, step=step)
-
-
-def retry_words(workflow_id: int | str) -> str:
-    """How what died in a workflow is run again."""
-    return f"mainspring workflows retry {workflow_id}"
-
-
-def why_running(job_id: int, view: WorkflowView, step: StepOf | None = None) -> Answer:
-    """What the job of a workflow waits for that has been started: its steps."""
-    row = view
-    live = [
-        each for each in view.nodes if each.state not in ("waiting", "skipped") and each.finished_at is None
-    ]
-    ended = sum(each.finished_at is not None for each in view.nodes)
-    said = f"Job {job_id} is workflow {row.name}, which runs: {ended} of {len(view.nodes)} steps have ended"
-    if live:
-        more = f" and {len(live) - _NAMED} more" if len(live) > _NAMED else ""
-        said += f"; it waits for {', '.join(map(_standing, live[:_NAMED]))}{more}"
-    else:
-        said += "; nothing of it is in a queue"
-    return answer(
-        Because.WORKFLOW,
-        f"{said}.{_held(view)}{'' if step is None else f' It is {step}.'}",
-        job_id=job_id,
-        state="running",
-        workflow=row.name,
-        paused_at=iso(row.paused_at),
-        stopping=row.stopping,
-        waits_for=[each.name for each in live],
-        counts=view.counts,
-    )
-
-
-def why_unmade(place: StepOf, view: WorkflowView) -> Answer:
-    """Why there is no job of a step."""
-    step, name = place.step, f"Job {place.step.id}, {place},"
-    because, said = Because.STEP, ""
-    node = next((each for each in view.nodes if each.name == place.name), None)
-    if node is not None and node.items is not None and node.items.total:
-        said = f"Job {step.id} is {place}: a map, whose {node.items.total} items are jobs of their own."
-    elif step.state in LIVE_STEPS:
-        states = {each.name: each for each in view.nodes}
-        parents = [states[each] for each in (() if node is None else node.parents)]
-        left = [each for each in parents if each.finished_at is None and each.state != "skipped"]
-        waits = f"it waits for {', '.join(map(_standing, left[:_NAMED]))}" if left else "nothing is before it"
-        said = f"{name} has not been made yet: {waits}.{_held(view)}"
-    elif step.cause is not None:
-        because, said = Because.SKIPPED, f"{name} was never made: it was skipped, {_WHY_SKIPPED[step.cause]}."
-    elif node is not None and node.kept:
-        said = f"{name} was never made: its result was taken over from workflow {view.forked_from}."
-    else:
-        error = "" if node is None or node.error is None else f": {node.error}"
-        said = f"{name} was never made, or is not on record any more; the step {step.state}{error}."
-    return answer(
-        because, said, job_id=step.id, state=step.state.value, workflow_id=place.workflow.id, step=place.name
-    )
+def _discarded(facts: JobFacts) -> Answer:
+    job, last = facts.job, facts.runs[-1] if facts.runs else None
+    why = "" if last is None or last.failure is None else f": {' '.join(last.failure.message.split())}"
+    said = f"Job {job.id} was discarded by its handler{_at(job)}{why}."
+    return _answer(Because.DISCARDED, facts, said, finished_at=iso(job.finished_at))
 
 
 def _standing(node: NodeView) -> str:

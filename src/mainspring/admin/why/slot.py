@@ -1,6 +1,6 @@
-"""Why a schedule did, or did not do, something at a moment: decided from records that were read before.
+"""Explains what a schedule did, or did not do, at a moment, from records that were read before.
 
-A row of the ledger says it in a sentence. Without a row, the versions of the schedule say what should have
+A row of the ledger gives the reason. Without a row, the versions of the schedule show what should have
 happened.
 """
 
@@ -24,7 +24,7 @@ from mainspring.triggers.slots import latest
 from mainspring.triggers.trigger import Trigger
 
 _WRITTEN_WITHIN = timedelta(days=1)
-"""A slot this old that has no row is not being written: its row is gone."""
+"""A slot older than this without a row is not being written: its row was deleted."""
 _JOB_NOW = {
     JobState.DELAYED: "is waiting for its time",
     JobState.READY: "is waiting for a worker",
@@ -36,11 +36,30 @@ _JOB_NOW = {
 }
 _INSTANT = timedelta(microseconds=1)
 _FAR_BACK = timedelta(days=3653)
-"""Longer than any trigger stays silent, but for a 29th of February on one weekday."""
+"""Longer than the gap of almost any trigger: an exception is the 29th of February on one weekday."""
+
+
+class Records(Value, frozen=True, kw_only=True):
+    """The records about one schedule; `schedule` is None if it was deleted."""
+
+    name: str
+    now: datetime
+    schedule: Schedule | None
+    versions: tuple[ScheduleVersion, ...]
+    rows: tuple[Slot, ...]
+    """Newest first, back to the requested moment, or to the oldest row of the ledger."""
+    schedulers: int
+    """The number of live schedulers."""
+    calendars: Calendars = msgspec.field(default_factory=dict)
+    """The calendars that the triggers name."""
+
+    def trigger(self, schedule: Schedule) -> Trigger | None:
+        """The schedule's trigger, unless this version cannot read it."""
+        return readable(schedule.trigger, self.calendars)
 
 
 def why_slot(records: Records, at: datetime, job: Job | None = None) -> Answer:
-    """What became, or becomes, of the slot at this moment; `job` is the one its ledger row names."""
+    """The answer about the slot at this moment; `job` is the job that its ledger row names."""
     row = row_of(records.rows, at)
     if row is not None and row.slot_at == at:
         return decided(row, at, job, when_decided(records.versions, row))
@@ -62,13 +81,13 @@ def why_slot(records: Records, at: datetime, job: Job | None = None) -> Answer:
 
 
 def why_next(records: Records) -> Answer:
-    """What becomes of the slot that comes next."""
+    """The answer about the next slot."""
     schedule = records.schedule
     if schedule is None:
         return _deleted(records.versions[-1], None)
     following = schedule.next_at
     if following is not None and following <= schedule.active_from:
-        # The spec is late, with slots from before this schedule: they are not its business.
+        # The spec is late, with slots from before this schedule, which do not belong to the schedule.
         trigger = records.trigger(schedule)
         following = None if trigger is None else trigger.next_after(schedule.active_from)
     if following is None:
@@ -77,8 +96,89 @@ def why_next(records: Records) -> Answer:
 
 
 def no_slot_yet(records: Records) -> Answer:
-    """There is no last slot to tell about."""
+    """The answer if there is no last slot."""
     return answer(Because.NO_SLOT_YET, "The ledger has no slot of it yet.", schedule=records.name)
+
+
+def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion | None) -> Answer:
+    """The answer about the slot at `at`, which this row decides; `version` was in force at that decision."""
+    schedule = None if version is None else version.schedule
+    if row.disposition is Disposition.BACKFILLED and row.slot_at == at:
+        return _backfilled(row, job)
+    if row.reason is not None:
+        return _skipped(row, row.reason, at, schedule)
+    fired = f"fired as job {row.job_id}, which {_job_now(job)}"
+    if row.slot_at == at:
+        said = f"The slot of {moment(at)} {fired}."
+    else:
+        said = (
+            f"The slot of {moment(at)} was coalesced into the slot of {moment(row.slot_at)}, which {fired}."
+        )
+    return answer(
+        Because.FIRED if row.slot_at == at else Because.COALESCED,
+        said + _late(row) + _noted(row),
+        **_facts(row, at),
+        job_id=row.job_id,
+        job_state=None if job is None else job.state.value,
+    )
+
+
+def row_of(rows: Sequence[Slot], at: datetime) -> Slot | None:
+    """The row of this slot, or else the earliest row that covers it."""
+    covering = None
+    for row in rows:
+        if row.slot_at == at:
+            return row
+        if row.since is not None and row.since <= at < row.slot_at:
+            covering = row
+    return covering
+
+
+def in_force(versions: Sequence[ScheduleVersion], at: datetime) -> ScheduleVersion | None:
+    """The version of a slot at this moment. A change does not apply to the slot of its own instant."""
+    return next((each for each in reversed(versions) if each.changed_at < at), None)
+
+
+def when_decided(versions: Sequence[ScheduleVersion], row: Slot) -> ScheduleVersion | None:
+    """The version that decided the row. A change first decides the due slots under the old version. A pause
+    or a deletion skips the due slots itself."""
+    for each in reversed(versions):
+        decides_itself = each.change in (Change.CREATED, Change.PAUSED, Change.DELETED)
+        if each.changed_at < row.decided_at or (decides_itself and each.changed_at == row.decided_at):
+            return each
+    return None
+
+
+def unrecorded(records: Records, at: datetime) -> Schedule | None:
+    """The schedule at this moment if no version is stored: the oldest known one."""
+    if records.versions and records.versions[0].change is Change.CREATED:
+        return None
+    oldest = records.versions[0].schedule if records.versions else records.schedule
+    return oldest if oldest is not None and oldest.active_from < at else None
+
+
+def is_next(schedule: Schedule | None, at: datetime) -> bool:
+    """Whether the store has this slot as the next one."""
+    return schedule is not None and schedule.next_at == at
+
+
+def names(trigger: Trigger, at: datetime) -> bool:
+    """Whether the moment is an instant of the trigger."""
+    return trigger.next_after(at - _INSTANT) == at
+
+
+def neighbours(trigger: Trigger, at: datetime) -> list[datetime]:
+    """The trigger's last instant before this moment, and its first instant after it."""
+    first = trigger.next_after(at - _FAR_BACK)
+    before = latest(trigger, first, at) if first is not None and first < at else None
+    return [each for each in (before, trigger.next_after(at)) if each is not None]
+
+
+def among_next(slot: datetime | None, trigger: Trigger | None, count: int, at: datetime) -> bool:
+    """Whether `at` is one of the next `count` slots."""
+    while count > 0 and slot is not None and slot < at:
+        slot, count = None if trigger is None else trigger.next_after(slot), count - 1
+    return count > 0 and slot == at
 
 
 def _deleted(version: ScheduleVersion, at: datetime | None) -> Answer:
@@ -160,7 +260,7 @@ def _hindrance(records: Records, trigger: Trigger | None, at: datetime) -> str |
 
 
 def _without_row(records: Records, at: datetime) -> Answer:
-    """A slot that has come, and of which the ledger knows nothing."""
+    """The answer about a past slot without a row in the ledger."""
     schedule, rows = records.schedule, records.rows
     if rows and rows[-1].slot_at > at:
         return _not_kept(at, rows[-1].slot_at)
@@ -171,6 +271,32 @@ def _without_row(records: Records, at: datetime) -> Answer:
     if records.now - at > _WRITTEN_WITHIN or (rows and rows[0].slot_at > at):
         return _not_kept(at, rows[-1].slot_at if rows else None)
     return _due(records, at, "opened, but its row is not yet written")
+
+
+def _not_kept(at: datetime, oldest: datetime | None) -> Answer:
+    reach = f": the oldest row read is of {moment(oldest)}" if oldest is not None else ""
+    return answer(
+        Because.NOT_KEPT,
+        f"The ledger has no row for the slot of {moment(at)}{reach}.",
+        at=iso(at),
+        oldest_row_at=iso(oldest),
+    )
+
+
+def _overtaken(records: Records, at: datetime) -> Answer:
+    """The answer if the schedule was changed or deleted before a scheduler fired the slot."""
+    later = [each for each in records.versions if each.changed_at >= at]
+    ended = next((each for each in later if each.change in (Change.CHANGED, Change.DELETED)), None)
+    by = f" by {ended.author} at {moment(ended.changed_at)}" if ended is not None else ""
+    how = ended.change if ended is not None else Change.CHANGED
+    return answer(
+        Because.CHANGED,
+        f"The slot of {moment(at)} was due, but before it was fired the schedule was {how}{by}.",
+        at=iso(at),
+        version=ended.version if ended is not None else None,
+        changed_at=iso(ended.changed_at) if ended is not None else None,
+        author=ended.author if ended is not None else None,
+    )
 
 
 def _due(records: Records, at: datetime, what: str) -> Answer:
@@ -186,55 +312,6 @@ def _due(records: Records, at: datetime, what: str) -> Answer:
     )
 
 
-def _overtaken(records: Records, at: datetime) -> Answer:
-    """Its trigger was changed, or it was deleted, before anybody could fire the slot."""
-    later = [each for each in records.versions if each.changed_at >= at]
-    ended = next((each for each in later if each.change in (Change.CHANGED, Change.DELETED)), None)
-    by = f" by {ended.author} at {moment(ended.changed_at)}" if ended is not None else ""
-    how = ended.change if ended is not None else Change.CHANGED
-    return answer(
-        Because.CHANGED,
-        f"The slot of {moment(at)} was due, but before it was fired the schedule was {how}{by}.",
-        at=iso(at),
-        version=ended.version if ended is not None else None,
-        changed_at=iso(ended.changed_at) if ended is not None else None,
-        author=ended.author if ended is not None else None,
-    )
-
-
-def _not_kept(at: datetime, oldest: datetime | None) -> Answer:
-    reach = f": the oldest row read is of {moment(oldest)}" if oldest is not None else ""
-    return answer(
-        Because.NOT_KEPT,
-        f"The ledger has no row for the slot of {moment(at)}{reach}.",
-        at=iso(at),
-        oldest_row_at=iso(oldest),
-    )
-
-
-def decided(row: Slot, at: datetime, job: Job | None, version: ScheduleVersion | None) -> Answer:
-    """What became of the slot at `at`, which this row decides; `version` was in force when it did."""
-    schedule = None if version is None else version.schedule
-    if row.disposition is Disposition.BACKFILLED and row.slot_at == at:
-        return _backfilled(row, job)
-    if row.reason is not None:
-        return _skipped(row, row.reason, at, schedule)
-    fired = f"fired as job {row.job_id}, which {_job_now(job)}"
-    if row.slot_at == at:
-        said = f"The slot of {moment(at)} {fired}."
-    else:
-        said = (
-            f"The slot of {moment(at)} was coalesced into the slot of {moment(row.slot_at)}, which {fired}."
-        )
-    return answer(
-        Because.FIRED if row.slot_at == at else Because.COALESCED,
-        said + _late(row) + _noted(row),
-        **_facts(row, at),
-        job_id=row.job_id,
-        job_state=None if job is None else job.state.value,
-    )
-
-
 def _backfilled(row: Slot, job: Job | None) -> Answer:
     at_the_time = "" if row.reason is None else f" At the time it was skipped: {row.reason}."
     return answer(
@@ -246,6 +323,23 @@ def _backfilled(row: Slot, job: Job | None) -> Answer:
         job_state=None if job is None else job.state.value,
         reason=None if row.reason is None else row.reason.value,
     )
+
+
+def _job_now(job: Job | None) -> str:
+    if job is None:
+        return "is no longer on record"
+    ended = f" at {moment(job.finished_at)}" if job.finished_at is not None else ""
+    return _JOB_NOW[job.state] + ended
+
+
+def _facts(row: Slot, at: datetime) -> dict[str, object]:
+    return {
+        "at": iso(at),
+        "slot_at": iso(row.slot_at),
+        "since": iso(row.since),
+        "decided_at": iso(row.decided_at),
+        "note": row.note,
+    }
 
 
 def _skipped(row: Slot, reason: Skipped, at: datetime, schedule: Schedule | None) -> Answer:
@@ -307,6 +401,10 @@ def _paused(schedule: Schedule | None) -> str:
     return f"it was paused by {schedule.paused_by} at {moment(schedule.paused_at)}{note}"
 
 
+def _noted(row: Slot) -> str:
+    return f" Note: {row.note}." if row.note else ""
+
+
 def _pause(row: Slot, schedule: Schedule | None) -> dict[str, object]:
     if row.reason is not Skipped.PAUSED or schedule is None:
         return {}
@@ -317,104 +415,6 @@ def _pause(row: Slot, schedule: Schedule | None) -> dict[str, object]:
     }
 
 
-def _job_now(job: Job | None) -> str:
-    if job is None:
-        return "is no longer on record"
-    ended = f" at {moment(job.finished_at)}" if job.finished_at is not None else ""
-    return _JOB_NOW[job.state] + ended
-
-
 def _late(row: Slot) -> str:
     late = row.decided_at - row.slot_at
     return f" It was fired {length(late)} late." if late.total_seconds() >= 1 else ""
-
-
-def _noted(row: Slot) -> str:
-    return f" Note: {row.note}." if row.note else ""
-
-
-def _facts(row: Slot, at: datetime) -> dict[str, object]:
-    return {
-        "at": iso(at),
-        "slot_at": iso(row.slot_at),
-        "since": iso(row.since),
-        "decided_at": iso(row.decided_at),
-        "note": row.note,
-    }
-
-
-class Records(Value, frozen=True, kw_only=True):
-    """What is on record about one schedule; `schedule` is None when it was deleted."""
-
-    name: str
-    now: datetime
-    schedule: Schedule | None
-    versions: tuple[ScheduleVersion, ...]
-    rows: tuple[Slot, ...]
-    """Newest first, back to the moment asked about where the ledger reaches that far."""
-    schedulers: int
-    """How many are alive."""
-    calendars: Calendars = msgspec.field(default_factory=dict)
-    """Those that the triggers name."""
-
-    def trigger(self, schedule: Schedule) -> Trigger | None:
-        """The schedule's trigger, unless this version cannot read it."""
-        return readable(schedule.trigger, self.calendars)
-
-
-def row_of(rows: Sequence[Slot], at: datetime) -> Slot | None:
-    """The row of this slot, or else the earliest that stands for it too."""
-    covering = None
-    for row in rows:
-        if row.slot_at == at:
-            return row
-        if row.since is not None and row.since <= at < row.slot_at:
-            covering = row
-    return covering
-
-
-def in_force(versions: Sequence[ScheduleVersion], at: datetime) -> ScheduleVersion | None:
-    """The version a slot at this moment belongs to: a change does not touch the slot of its own instant."""
-    return next((each for each in reversed(versions) if each.changed_at < at), None)
-
-
-def when_decided(versions: Sequence[ScheduleVersion], row: Slot) -> ScheduleVersion | None:
-    """The version that decided the row: a change first decides what was due under the version it ends, but
-    what a pause or a deletion finds is skipped for its sake."""
-    for each in reversed(versions):
-        decides_itself = each.change in (Change.CREATED, Change.PAUSED, Change.DELETED)
-        if each.changed_at < row.decided_at or (decides_itself and each.changed_at == row.decided_at):
-            return each
-    return None
-
-
-def unrecorded(records: Records, at: datetime) -> Schedule | None:
-    """Schedules older than the keeping of versions: the oldest that is known stands for those before it."""
-    if records.versions and records.versions[0].change is Change.CREATED:
-        return None
-    oldest = records.versions[0].schedule if records.versions else records.schedule
-    return oldest if oldest is not None and oldest.active_from < at else None
-
-
-def is_next(schedule: Schedule | None, at: datetime) -> bool:
-    """Whether the store itself says that this is the next slot."""
-    return schedule is not None and schedule.next_at == at
-
-
-def names(trigger: Trigger, at: datetime) -> bool:
-    """Whether the moment is one of the trigger's instants."""
-    return trigger.next_after(at - _INSTANT) == at
-
-
-def neighbours(trigger: Trigger, at: datetime) -> list[datetime]:
-    """The trigger's last instant before a moment that is none of them, and its first after it."""
-    first = trigger.next_after(at - _FAR_BACK)
-    before = latest(trigger, first, at) if first is not None and first < at else None
-    return [each for each in (before, trigger.next_after(at)) if each is not None]
-
-
-def among_next(slot: datetime | None, trigger: Trigger | None, count: int, at: datetime) -> bool:
-    """Whether `at` is one of the next `count` slots."""
-    while count > 0 and slot is not None and slot < at:
-        slot, count = None if trigger is None else trigger.next_after(slot), count - 1
-    return count > 0 and slot == at

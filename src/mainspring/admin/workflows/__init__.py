@@ -1,3 +1,3 @@
-"""What operators ask and order of workflows."""
+"""Questions and orders about workflows."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The timeline of a workflow as bars on one axis: places in thousandths of its length."""
+"""The timeline of a workflow as bars on one axis, with positions in thousandths of its length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mainspring.model.value import Value
 
 WHOLE = 1000
 _LEAST = 4
-"""Thousandths that a bar is wide at least: a step of a millisecond is still there to be seen."""
+"""The least width of a bar in thousandths, so that a step of a millisecond is visible."""
 _TICKS = 5
 
 
@@ -18,7 +18,7 @@ class Stroke(Value, frozen=True, kw_only=True):
     """A part of a line: waiting in the queue, or one attempt."""
 
     kind: str
-    """queued, or an attempt's verdict."""
+    """`queued`, or the verdict of an attempt."""
     x: float
     width: float
     sentence: str
@@ -53,7 +53,7 @@ class Gantt(Value, frozen=True, kw_only=True):
 
 
 def gantt(view: WorkflowView) -> Gantt:
-    """Where everything lies."""
+    """The timeline of a workflow."""
     start = view.started_at
     ended = [each.finished_at for each in view.timeline if each.finished_at is not None]
     end = max(view.ended_at or view.as_of, *ended, start + timedelta(milliseconds=1))
@@ -73,7 +73,7 @@ class _Scale:
     def stroke(self, kind: str, start: datetime, end: datetime | None, sentence: str) -> Stroke:
         left = self._x(start)
         width = max(self._x(end or self.end) - left, _LEAST)
-        # What is too short to be seen at the end of the axis grows to the left.
+        # A bar at the end of the axis that is too short grows to the left.
         return Stroke(
             kind=kind, x=round(min(left, WHOLE - width), 1), width=round(width, 1), sentence=sentence
         )

@@ -1,5 +1,5 @@
-"""The graph of a workflow as people see it: nodes in layers, without what only the machinery needs; and in
-the languages of drawing programs.
+"""The graph of a workflow for people: nodes in layers, without barriers; also as text for Mermaid and
+Graphviz.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class DrawnNode(Value, frozen=True, kw_only=True):
     condition: str | None
     parents: tuple[str, ...]
     layer: int
-    """How many steps come before it on the longest way from a beginning."""
+    """The number of steps before it on the longest path from the first steps."""
     undoes: str | None = None
     state: str | UnsetType = UNSET
-    """How it stands; absent in a graph as it is declared."""
+    """The state of the step; absent in a declared graph."""
 
 
 class Edge(Value, frozen=True, kw_only=True):
-    """That one step comes after another."""
+    """One step comes after another."""
 
     source: str
     target: str
@@ -67,7 +67,7 @@ class GraphView(Value, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, definition: Definition, states: Mapping[str, str] | None) -> Self:
-        """Of a definition; with the states of its steps, where they are given."""
+        """Of a definition, with the states of its steps if they are given."""
         nodes = drawn(definition)
         if states is not None:
             nodes = tuple(msgspec.structs.replace(each, state=states[each.name]) for each in nodes)
@@ -75,8 +75,8 @@ class GraphView(Value, frozen=True, kw_only=True):
 
 
 def drawn(definition: Definition) -> tuple[DrawnNode, ...]:
-    """Its nodes in the order of the definition. Barriers are left out: what is undone comes after the
-    last step either way."""
+    """Its nodes in the order of the definition. Barriers are left out: undo steps come after the last
+    step in any case."""
     nodes, layers = definition.nodes, _layers(definition)
     return tuple(
         DrawnNode(
@@ -96,7 +96,7 @@ def drawn(definition: Definition) -> tuple[DrawnNode, ...]:
 
 
 def named(nodes: tuple[DrawnNode, ...], name: str, workflow_id: int) -> DrawnNode:
-    """The one of that name; InvalidArgument when the workflow has none."""
+    """The node of that name; InvalidArgument if the workflow has none."""
     found = next((each for each in nodes if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in nodes[:20])
@@ -105,30 +105,8 @@ def named(nodes: tuple[DrawnNode, ...], name: str, workflow_id: int) -> DrawnNod
 
 
 def edges(nodes: tuple[DrawnNode, ...]) -> tuple[Edge, ...]:
-    """Every line between two of these."""
+    """Every edge between two of these nodes."""
     return tuple(Edge(source=parent, target=node.name) for node in nodes for parent in node.parents)
-
-
-def _layers(definition: Definition) -> dict[int, int]:
-    nodes = definition.nodes
-    order = TopologicalSorter({place: node.parents for place, node in enumerate(nodes)}).static_order()
-    ends: dict[int, int] = {}  # the layer of whatever comes next after each
-    layers: dict[int, int] = {}
-    for place in order:
-        layers[place] = max((ends[each] for each in nodes[place].parents), default=0)
-        ends[place] = layers[place] + (nodes[place].kind is not NodeKind.BARRIER)
-    return layers
-
-
-def _parents(definition: Definition, place: int) -> Iterator[int]:
-    """Those that are drawn: behind a barrier stand the steps before it, but for what undoes a step,
-    which needs no line from each of them."""
-    node = definition.nodes[place]
-    for parent in node.parents:
-        if definition.nodes[parent].kind is not NodeKind.BARRIER:
-            yield parent
-        elif node.kind is not NodeKind.UNDO:
-            yield from _parents(definition, parent)
 
 
 def mermaid(nodes: Sequence[DrawnNode], states: Mapping[str, str] | None = None) -> str:
@@ -166,6 +144,34 @@ def dot(name: str, nodes: Sequence[DrawnNode], states: Mapping[str, str] | None 
     return "\n".join([*lines, "}"])
 
 
+def _layers(definition: Definition) -> dict[int, int]:
+    nodes = definition.nodes
+    order = TopologicalSorter({place: node.parents for place, node in enumerate(nodes)}).static_order()
+    ends: dict[int, int] = {}  # the layer of the nodes after each node
+    layers: dict[int, int] = {}
+    for place in order:
+        layers[place] = max((ends[each] for each in nodes[place].parents), default=0)
+        ends[place] = layers[place] + (nodes[place].kind is not NodeKind.BARRIER)
+    return layers
+
+
+def _parents(definition: Definition, place: int) -> Iterator[int]:
+    """The drawn parents. The steps before a barrier replace the barrier, except for an undo step, which needs
+    no edge from each of them."""
+    node = definition.nodes[place]
+    for parent in node.parents:
+        if definition.nodes[parent].kind is not NodeKind.BARRIER:
+            yield parent
+        elif node.kind is not NodeKind.UNDO:
+            yield from _parents(definition, parent)
+
+
+def _escaped(text: str) -> str:
+    """Escape a label for Mermaid, which reads entities."""
+    marks = {"&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "#": "#35;", "`": "#96;"}
+    return "".join(marks.get(each, each) for each in text if each.isprintable())
+
+
 def _texts(node: DrawnNode, states: Mapping[str, str] | None) -> list[str]:
     condition = [] if node.condition is None else [f"if {node.condition}"]
     undoes = [] if node.undoes is None else [f"undoes {node.undoes}"]
@@ -173,12 +179,6 @@ def _texts(node: DrawnNode, states: Mapping[str, str] | None) -> list[str]:
     return [node.name, *condition, *undoes, *state]
 
 
-def _escaped(text: str) -> str:
-    """For a label of Mermaid's, which reads entities."""
-    marks = {"&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "#": "#35;", "`": "#96;"}
-    return "".join(marks.get(each, each) for each in text if each.isprintable())
-
-
 def _quoted(text: str) -> str:
-    """For Graphviz, whose strings know the backslash."""
+    """Quote a string for Graphviz, which uses the backslash."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -1,4 +1,4 @@
-"""Workflows: start them, look at them, cancel, pause, resume, retry, fork."""
+"""Workflows: start, find, cancel, pause, resume, retry and fork them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mainspring.waiting import pause as wait
 
 PASSES, BATCH = 200, 1000
 BUSY = timedelta(milliseconds=10)
-"""Another process has the same workflow in hand."""
+"""The wait while another process handles the same workflow."""
 
 
 class WorkflowEffect(StrEnum):
-    """What an order did to a workflow."""
+    """The effect of an order on a workflow."""
 
     CANCELLED = "cancelled"
     PAUSED = "paused"
@@ -38,36 +38,25 @@ class WorkflowEffect(StrEnum):
 
 
 class WorkflowDone(Value, frozen=True, kw_only=True):
-    """A workflow's answer to an order."""
+    """The result of an order for one workflow."""
 
     workflow_id: int
     name: str
     effect: WorkflowEffect
     state: WorkflowState
-    """As it stands then."""
+    """The state after the order."""
     why: str = ""
-    """What stood against it."""
+    """The reason if nothing was done."""
     already: bool = False
-    """It was so before: nothing had to be done."""
+    """True if the workflow was already in the requested state."""
     steps: tuple[str, ...] = ()
-    """Those that are run again."""
+    """The steps that run again."""
     new_id: int | None = None
-    """The workflow that was forked."""
+    """The id of the new workflow."""
 
 
 def _of_answer(done: WorkflowDone) -> object:
     return _result(done.effect, steps=done.steps, new_id=done.new_id, why=done.why)
-
-
-def _result(
-    effect: WorkflowEffect, *, steps: Sequence[str] = (), new_id: int | None = None, why: str = ""
-) -> object:
-    """What an order did, for the audit log."""
-    return {"effect": effect.value, "steps": list(steps), "new_id": new_id, "why": why}
-
-
-def _said(effect: WorkflowEffect) -> Callable[[bool], object]:
-    return lambda _: _result(effect)
 
 
 class Workflows(Noun):
@@ -117,14 +106,14 @@ class Workflows(Noun):
     async def astart(
         self, start: EnqueueRequest, *, request: RequestKey | None = None
     ) -> tuple[JobHandle[Any], bool]:
-        """Start a workflow: it has the id of the job that is answered, once a worker has taken that."""
+        """Start a workflow. It has the id of the answered job, and begins when a worker claims that job."""
         [handle], again = await put(await self._store(), self._context, [start], request)
         return handle, again
 
     @order("workflows.cancel", result=_of_answer)
     async def acancel(self, workflow_id: int, *, now: bool = False, note: str | None = None) -> WorkflowDone:
-        """Take its steps away, running ones from their workers. What runs always and what undoes still
-        runs, unless it must end `now`."""
+        """Cancel the steps of a workflow, also running ones. `always` steps and undo steps still run, except
+        with `now`."""
         store = await self._store()
         workflow = await found(store, workflow_id)
         stopping = Stopping.KILLED if now else Stopping.CANCELLED
@@ -138,7 +127,7 @@ class Workflows(Noun):
 
     @order("workflows.pause", result=_of_answer)
     async def apause(self, workflow_id: int, *, note: str | None = None) -> WorkflowDone:
-        """Release no further step."""
+        """Release no further step of a workflow."""
         store = await self._store()
         await found(store, workflow_id)
         paused = store.workflows.pause(workflow_id, author=self._author, note=note, at=self._stamp)
@@ -151,7 +140,7 @@ class Workflows(Noun):
 
     @order("workflows.resume", result=_of_answer)
     async def aresume(self, workflow_id: int, *, note: str | None = None) -> WorkflowDone:
-        """Go on."""
+        """End the pause of a workflow."""
         store = await self._store()
         await found(store, workflow_id)
         resumed = store.workflows.resume(workflow_id, author=self._author, note=note, at=self._stamp)
@@ -165,7 +154,7 @@ class Workflows(Noun):
     async def aretry(
         self, workflow_id: int, steps: Sequence[str] = (), *, note: str | None = None
     ) -> WorkflowDone:
-        """Run failed steps again, these or all, and what came after them."""
+        """Run failed steps again, these or all, and the steps after them."""
         store = await self._store()
         workflow = await found(store, workflow_id)
         chosen = await _known(store, workflow, steps)
@@ -216,8 +205,7 @@ class Workflows(Noun):
         )
 
     async def _go_on(self, store: Store) -> None:
-        """Deal with what the order left to be dealt with. A bounded number of passes: where more is to be
-        done than that, workers do it."""
+        """Process the ended steps of the order in a bounded number of passes. Workers process the others."""
         for _ in range(PASSES):
             done = await store.workflows.resolve(limit=BATCH, at=self._stamp)
             if done.busy:
@@ -238,11 +226,11 @@ class Workflows(Noun):
     fork = blocking(afork)
 
 
-async def _known(store: Store, workflow: WorkflowRecord, steps: Sequence[str]) -> list[str] | None:
-    if not steps:
-        return None
-    there = drawn(await store.workflows.definition(workflow.definition_id))
-    return [named(there, name, workflow.id).name for name in steps]
+def _result(
+    effect: WorkflowEffect, *, steps: Sequence[str] = (), new_id: int | None = None, why: str = ""
+) -> object:
+    """The result of an order, for the audit log."""
+    return {"effect": effect.value, "steps": list(steps), "new_id": new_id, "why": why}
 
 
 def _none(workflow: WorkflowRecord, why: str, *, already: bool = False) -> WorkflowDone:
@@ -256,6 +244,10 @@ def _none(workflow: WorkflowRecord, why: str, *, already: bool = False) -> Workf
     )
 
 
+def _said(effect: WorkflowEffect) -> Callable[[bool], object]:
+    return lambda _: _result(effect)
+
+
 def _ended(workflow: WorkflowRecord) -> str:
     match workflow.state:
         case WorkflowState.RUNNING:
@@ -266,3 +258,10 @@ def _ended(workflow: WorkflowRecord) -> str:
             return "has failed"
         case WorkflowState.CANCELLED:
             return "was cancelled"
+
+
+async def _known(store: Store, workflow: WorkflowRecord, steps: Sequence[str]) -> list[str] | None:
+    if not steps:
+        return None
+    there = drawn(await store.workflows.definition(workflow.definition_id))
+    return [named(there, name, workflow.id).name for name in steps]

@@ -1,4 +1,4 @@
-"""The graph of a workflow as a page draws it: nodes with a word for their state and a line below."""
+"""The graph of a workflow for the page: nodes with a state and a line of text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mainspring.model.value import Value
 from mainspring.model.workflow import NodeKind, When
 
 DRAWN = 400
-"""More nodes than these nobody can look at: they are listed, and not drawn."""
+"""The most nodes that are drawn. A larger graph is only listed."""
 _SHOWN = 30
 
 
@@ -16,20 +16,20 @@ class Drawn(Value, frozen=True, kw_only=True):
 
     name: str
     title: str
-    """The name, cut where it is too long."""
+    """The name, cut if it is too long."""
     line: str
-    """What is written below it."""
+    """The text below the title."""
     state: str
     kind: str
     done: float | None
-    """Of a map: the part of its items that have ended."""
+    """The part of a map's items that have ended."""
     lost: float | None
     label: str
-    """All of it, for who cannot see the picture."""
+    """The whole node as text, for screen readers."""
 
 
 class Line(Value, frozen=True, kw_only=True):
-    """That one comes after the other; `when` is not `success`, and the line is dashed, where it says so."""
+    """An edge between two nodes. It is dashed if `when` is not `success`."""
 
     source: str
     target: str
@@ -37,14 +37,14 @@ class Line(Value, frozen=True, kw_only=True):
 
 
 class Picture(Value, frozen=True, kw_only=True):
-    """What is drawn."""
+    """The drawing: nodes and lines."""
 
     nodes: tuple[Drawn, ...]
     lines: tuple[Line, ...]
 
 
 def picture(view: WorkflowView) -> Picture | None:
-    """The picture of a workflow as it stands; None when it is too large to be drawn."""
+    """The picture of a workflow; None if it is too large to be drawn."""
     if len(view.nodes) > DRAWN:
         return None
     when = {node.name: node.when for node in view.nodes}

@@ -1,4 +1,4 @@
-"""Views of one workflow and of its steps. Reads are bounded: of maps, one page of items at a time."""
+"""Reads one workflow and its steps. Reads are bounded: one page of items of a map at a time."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from mainspring.store.store import Store
 from mainspring.tasks.workflow_task import PREFIX
 
 ITEMS, LOST, RUNS, BARS = 5, 5, 50, 200
-"""Of each map: items in the timeline, and lost ones that are told. Of each job: runs. In the timeline: lines
-from which on no items are added."""
+"""The most items of each map in the timeline, lost items of each map, runs of each job, and lines of the
+timeline with items."""
 PAGE = 50
 _NO_ATTEMPT = (Verdict.EDITED, Verdict.STARTED)
 
@@ -82,7 +82,7 @@ async def step_of(
     most: int = PAGE,
     at: Stamp,
 ) -> StepView:
-    """One step, or one item of it, with its runs, inputs and output; of a map, a page of items."""
+    """One step, or one item of it, with its runs, inputs and output; for a map, a page of items."""
     workflow = await found(store, workflow_id)
     definition = await store.workflows.definition(workflow.definition_id)
     node = named(drawn(definition), name, workflow_id)
@@ -120,99 +120,31 @@ async def step_of(
     )
 
 
-async def _facts(
-    store: Store,
-    workflow: WorkflowRecord,
-    definition: Definition,
-    steps: Sequence[StepRecord],
-    lost: Sequence[StepRecord],
-    at: Stamp,
-) -> StepFacts:
-    shown = [*steps, *lost]
-    items = [each for each in steps if each.item is not None]
-    maps = any(node.kind is NodeKind.MAP for node in definition.nodes)
-    live = [each.id for each in shown if each.state is StepState.LIVE]
-    return StepFacts(
-        workflow=workflow,
-        definition=definition,
-        standings=await store.jobs.standings(live, at=at) if live else {},
-        runs=await store.runs.of_many(
-            [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
-        ),
-        workers={each.id: each.name for each in await store.processes.all(at=at)},
-        counts=await store.workflows.step_counts(workflow.id) if maps else {},
-        items=_by_place(items),
-        lost=_by_place(lost),
-    )
-
-
 async def found(store: Store, workflow_id: int) -> WorkflowRecord:
-    """One workflow as the store has it; NotFound where there is none."""
+    """The stored workflow, or NotFound."""
     workflow = await store.workflows.get(workflow_id)
     if workflow is None:
         raise NotFound("workflow", workflow_id)
     return workflow
 
 
-def _by_place(steps: Sequence[StepRecord]) -> dict[int, list[StepRecord]]:
-    found: dict[int, list[StepRecord]] = defaultdict(list)
-    for each in steps:
-        found[each.place].append(each)
-    return dict(found)
-
-
-def _timeline(facts: StepFacts, steps: Sequence[StepRecord]) -> tuple[Bar, ...]:
-    """What has been released: of a map, its items stand for it."""
-    kinds = [node.kind for node in facts.definition.nodes]
-    nodes = [each for each in steps if each.item is None and kinds[each.place] is not NodeKind.MAP]
-    items = [each for each in steps if each.item is not None]
-    shown = [*nodes, *items[: max(0, BARS - len(nodes))]]
-    bars = [bar for bar in map(facts.bar, shown) if bar.released_at is not None]
-    places = {step.id: place for place, step in enumerate(steps)}
-
-    def order(bar: Bar) -> tuple[bool, datetime | None, int]:
-        return bar.started_at is None, bar.started_at or bar.released_at, places[bar.job_id]
-
-    return tuple(sorted(bars, key=order))
-
-
-def _item(facts: StepFacts, step: StepRecord) -> ItemView:
-    attempts = facts.attempts(step)
-    return ItemView(
-        item=step.item or 0,
-        job_id=step.id,
-        state=facts.state(step),
-        cause=step.cause,
-        attempts=len(attempts),
-        worker=attempts[-1].worker if attempts else None,
-        started_at=attempts[0].started_at if attempts else None,
-        finished_at=step.ended_at,
-        error=facts.error(step),
-        output=_decoded(step.result),
-    )
-
-
-def _decoded(result: bytes | None) -> object:
-    return None if result is None else msgspec.json.decode(result)
-
-
 class StepFacts(Value, frozen=True, kw_only=True):
-    """What is on record about the jobs of a workflow's steps, and about who ran them."""
+    """The facts about the jobs of a workflow's steps, and about their workers."""
 
     workflow: WorkflowRecord
     definition: Definition
     standings: Mapping[int, Standing]
     runs: Mapping[int, Sequence[Run]]
     workers: Mapping[int, str]
-    """Names of processes that are still known."""
+    """The names of the stored processes."""
     counts: Mapping[int, Mapping[StepState, int]]
     items: Mapping[int, Sequence[StepRecord]]
-    """Of maps, by place: those that were read."""
+    """The read items of maps, by place."""
     lost: Mapping[int, Sequence[StepRecord]]
-    """And of those that were lost, the first."""
+    """The first lost items of maps, by place."""
 
     def state(self, step: StepRecord) -> str:
-        """The step's, or where its job stands."""
+        """The state of a step, or the state of its job."""
         if step.state is not StepState.LIVE:
             return step.state
         if self._is_map(step):
@@ -221,7 +153,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
         return ENDING if standing is None else standing.state
 
     def attempts(self, step: StepRecord) -> tuple[Attempt, ...]:
-        """Its runs, and the one under way."""
+        """Its runs, and the current one."""
         made = [each for each in self.runs.get(step.id, ()) if each.started_at is not None]
         told = [
             Attempt(
@@ -246,23 +178,23 @@ class StepFacts(Value, frozen=True, kw_only=True):
         )
 
     def worker(self, worker_id: int | None) -> str | None:
-        """By its name, where that is known."""
+        """The name of a worker, or its id."""
         return None if worker_id is None else self.workers.get(worker_id) or process_id(worker_id)
 
     def failure(self, step: StepRecord) -> Failure | None:
-        """Why it failed, or why its job is tried again."""
+        """The error of a failed step, or of a job that is retried."""
         if step.error is not None or step.state not in (StepState.LIVE, StepState.FAILED, StepState.SKIPPED):
             return step.error
         runs = [each for each in self.runs.get(step.id, ()) if each.verdict is not Verdict.EDITED]
         return runs[-1].failure if runs else None
 
     def error(self, step: StepRecord) -> str | None:
-        """The same, on one line."""
+        """The same error on one line."""
         found = self.failure(step)
         return None if found is None else error(found)
 
     def released_at(self, step: StepRecord) -> datetime | None:
-        """When its job was put into the queue; of a map, when the first of its items was."""
+        """When its job was enqueued; for a map, when its first item was enqueued."""
         if self._is_map(step):
             return min(filter(None, map(self.released_at, self.items.get(step.place, ()))), default=None)
         standing = self.standings.get(step.id)
@@ -272,7 +204,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
         return runs[-1].enqueued_at if runs else None
 
     def node(self, drawn: DrawnNode, step: StepRecord) -> NodeView:
-        """One step as it stands."""
+        """The current state of one step."""
         attempts = self.attempts(step)
         lost = self.lost.get(step.place, ())
         node = self.definition.nodes[step.place]
@@ -323,7 +255,7 @@ class StepFacts(Value, frozen=True, kw_only=True):
         return min((each.started_at for one in shown for each in self.attempts(one)), default=None)
 
     def _finished_at(self, step: StepRecord, attempts: Sequence[Attempt]) -> datetime | None:
-        """When its last run ended, if that ended it; the workflow heard of it a moment later."""
+        """When its last run ended, if that run ended the step. The workflow learns of the end later."""
         ended = step.state not in LIVE_STEPS
         return attempts[-1].finished_at if ended and attempts else step.ended_at
 
@@ -344,7 +276,75 @@ class StepFacts(Value, frozen=True, kw_only=True):
 
 
 def counted(nodes: Sequence[NodeView]) -> dict[str, int]:
-    """Steps by state, in the order in which states follow one another."""
+    """The number of steps by state, in the order of the states."""
     found = Counter(each.state for each in nodes)
     order = [*LIVE_STEPS, *JobState, ENDING, *StepState]
     return {str(state): found[state] for state in dict.fromkeys(map(str, order)) if found[state]}
+
+
+async def _facts(
+    store: Store,
+    workflow: WorkflowRecord,
+    definition: Definition,
+    steps: Sequence[StepRecord],
+    lost: Sequence[StepRecord],
+    at: Stamp,
+) -> StepFacts:
+    shown = [*steps, *lost]
+    items = [each for each in steps if each.item is not None]
+    maps = any(node.kind is NodeKind.MAP for node in definition.nodes)
+    live = [each.id for each in shown if each.state is StepState.LIVE]
+    return StepFacts(
+        workflow=workflow,
+        definition=definition,
+        standings=await store.jobs.standings(live, at=at) if live else {},
+        runs=await store.runs.of_many(
+            [each.id for each in shown if each.state is not StepState.WAITING], most=RUNS
+        ),
+        workers={each.id: each.name for each in await store.processes.all(at=at)},
+        counts=await store.workflows.step_counts(workflow.id) if maps else {},
+        items=_by_place(items),
+        lost=_by_place(lost),
+    )
+
+
+def _by_place(steps: Sequence[StepRecord]) -> dict[int, list[StepRecord]]:
+    found: dict[int, list[StepRecord]] = defaultdict(list)
+    for each in steps:
+        found[each.place].append(each)
+    return dict(found)
+
+
+def _timeline(facts: StepFacts, steps: Sequence[StepRecord]) -> tuple[Bar, ...]:
+    """The released steps. The items of a map replace the map."""
+    kinds = [node.kind for node in facts.definition.nodes]
+    nodes = [each for each in steps if each.item is None and kinds[each.place] is not NodeKind.MAP]
+    items = [each for each in steps if each.item is not None]
+    shown = [*nodes, *items[: max(0, BARS - len(nodes))]]
+    bars = [bar for bar in map(facts.bar, shown) if bar.released_at is not None]
+    places = {step.id: place for place, step in enumerate(steps)}
+
+    def order(bar: Bar) -> tuple[bool, datetime | None, int]:
+        return bar.started_at is None, bar.started_at or bar.released_at, places[bar.job_id]
+
+    return tuple(sorted(bars, key=order))
+
+
+def _decoded(result: bytes | None) -> object:
+    return None if result is None else msgspec.json.decode(result)
+
+
+def _item(facts: StepFacts, step: StepRecord) -> ItemView:
+    attempts = facts.attempts(step)
+    return ItemView(
+        item=step.item or 0,
+        job_id=step.id,
+        state=facts.state(step),
+        cause=step.cause,
+        attempts=len(attempts),
+        worker=attempts[-1].worker if attempts else None,
+        started_at=attempts[0].started_at if attempts else None,
+        finished_at=step.ended_at,
+        error=facts.error(step),
+        output=_decoded(step.result),
+    )

@@ -1,4 +1,4 @@
-"""A workflow as operators see it: one shape for the command line, JSON and pages."""
+"""The answers about a workflow, for the command line, JSON and pages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mainspring.model.workflow import (
 )
 
 RUNNING, ENDING = "running", "ending"
-"""Of a map: some of its items are live. Of a step: its job has ended, and nobody has dealt with that yet."""
+"""RUNNING: a map has live items. ENDING: the job of a step has ended, and the end is not processed yet."""
 
 
 class WorkflowRow(Value, frozen=True, kw_only=True):
-    """One workflow of a list."""
+    """One workflow in a list."""
 
     id: int
     name: str
@@ -34,23 +34,23 @@ class WorkflowRow(Value, frozen=True, kw_only=True):
     started_at: datetime
     ended_at: datetime | None
     parent_id: int | None
-    """The workflow of which it is a step."""
+    """The workflow that has this workflow as a step."""
     forked_from: int | None
     left: int
-    """Nodes that have not ended."""
+    """The number of nodes that have not ended."""
     failed: int
 
     @classmethod
     def of(cls, workflow: WorkflowRecord, **more: Any) -> Self:
-        """Of a workflow as it stands; `more` are the fields that a larger answer adds."""
+        """Of a workflow; `more` are the fields that a larger answer adds."""
         return cls(**{name: getattr(workflow, name) for name in WorkflowRow.__struct_fields__}, **more)
 
 
 class Attempt(Value, frozen=True, kw_only=True):
-    """One run of a step's job; without an end, the one under way."""
+    """One run of a step's job. The current run has no end."""
 
     number: int
-    """Among those on record, counted from 1; retries of the workflow go on counting."""
+    """Its number among the stored attempts, counted from 1. Retries of the workflow continue the count."""
     verdict: str
     started_at: datetime
     finished_at: datetime | None
@@ -68,16 +68,16 @@ class LostItem(Value, frozen=True, kw_only=True):
 
 
 class ItemsView(Value, frozen=True, kw_only=True):
-    """How the items of a map stand."""
+    """The states of the items of a map."""
 
     total: int
     counts: dict[str, int]
     lost: tuple[LostItem, ...]
-    """The first of those that were lost."""
+    """The first lost items."""
 
 
 class NodeView(Value, frozen=True, kw_only=True):
-    """One step as it stands."""
+    """The current state of one step."""
 
     name: str
     kind: NodeKind
@@ -88,15 +88,15 @@ class NodeView(Value, frozen=True, kw_only=True):
     layer: int
     undoes: str | None
     state: str
-    """A StepState; of a live one, where its job stands: delayed, ready, running or ending."""
+    """A StepState, or the state of the job of a live step: delayed, ready, running or ending."""
     cause: Cause | None
     waits: int
-    """Parents that have not ended."""
+    """The number of parents that have not ended."""
     job_id: int
     inner: bool
-    """Whether it is a workflow itself, which has the id of its job."""
+    """Whether the step is a workflow itself, which has the id of its job."""
     kept: bool
-    """Whether its result was taken over from the workflow that this one was forked from."""
+    """Whether its result was copied from the workflow that this one was forked from."""
     attempts: int
     max_attempts: int
     worker: str | None
@@ -121,7 +121,7 @@ class Bar(Value, frozen=True, kw_only=True):
 
 
 class WorkflowOrderView(Value, frozen=True, kw_only=True):
-    """What somebody did to it."""
+    """An order that was given to a workflow."""
 
     at: datetime
     action: WorkflowCommand
@@ -130,7 +130,7 @@ class WorkflowOrderView(Value, frozen=True, kw_only=True):
 
 
 class WorkflowView(WorkflowRow, frozen=True, kw_only=True):
-    """One workflow with its steps. What steps were given and made is told of one step at a time."""
+    """One workflow with its steps. `StepView` has the inputs and the output of one step."""
 
     as_of: datetime
     params: dict[str, Any]
@@ -139,7 +139,7 @@ class WorkflowView(WorkflowRow, frozen=True, kw_only=True):
     nodes: tuple[NodeView, ...]
     edges: tuple[Edge, ...]
     timeline: tuple[Bar, ...]
-    """What was released, in the order of its start; of maps, the first items."""
+    """The released steps, in the order of their start, with the first items of maps."""
     orders: tuple[WorkflowOrderView, ...]
 
 
@@ -159,11 +159,11 @@ class ItemView(Value, frozen=True, kw_only=True):
 
 
 class StepView(Value, frozen=True, kw_only=True):
-    """One step, or one item of a map, with what it was given and what it made."""
+    """One step, or one item of a map, with its inputs and its output."""
 
     workflow_id: int
     node: NodeView
-    """The step, of which an item is one of many."""
+    """The step, also if this answer is about one of its items."""
     item: int | None
     job_id: int
     state: str
@@ -171,11 +171,11 @@ class StepView(Value, frozen=True, kw_only=True):
     released_at: datetime | None
     finished_at: datetime | None
     inputs: dict[str, Any] | None
-    """The call; None when its job has not been made, or is not on record."""
+    """The arguments; None if its job is not created yet, or not stored any more."""
     output: Any
     attempts: tuple[Attempt, ...]
     failures: tuple[FailureView, ...]
-    """Every error its runs reported, with its traceback."""
+    """Every error of its runs, with its traceback."""
     items: tuple[ItemView, ...]
-    """One page of a map's."""
+    """One page of the items of a map."""
     first: int

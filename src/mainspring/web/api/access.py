@@ -1,4 +1,4 @@
-"""`/tokens`, `/sessions` and `/audit_log`: who may come in, and what they ordered."""
+"""`/tokens`, `/sessions`, `/me` and `/audit-log`: the access of users and programs, and their orders."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from mainspring.web.services import address_of, services_of
 READING = frozenset({"GET", "HEAD"})
 Endpoint = Callable[..., Any]
 Order = Callable[..., Any] | str
-"""What a route orders: a method of a noun of `Admin`, or the name of the act where the route itself records
-it."""
+"""What a route orders: a method of a noun of `Admin`, or the name of the action if the route itself writes
+its audit entry."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -38,7 +38,7 @@ class Guard(NamedTuple):
     role: AccessRole | None
     """None lets in everybody, signed in or not."""
     action: str | None
-    """Noun and verb of the act that it carries out; every route that changes something has one."""
+    """Noun and verb of the order that it carries out; every route that changes something has one."""
 
 
 class Routes:

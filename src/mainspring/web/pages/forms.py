@@ -41,7 +41,7 @@ Whole = Annotated[int | None, BeforeValidator(or_none)]
 
 
 def one_of(kind: type[T], value: str | None, field: str) -> T | None:
-    """The process of an enumeration that a field names, or InvalidArgument."""
+    """The member of an enumeration that a field names, or InvalidArgument."""
     if value is None:
         return None
     try:

@@ -40,7 +40,7 @@ _ALONE = Isolation()
 
 class ChildSlots:
     """So many runs at a time, in the order they came. The next slot that becomes free can be kept for a job
-    whose process died (`orphaned job`): such a job is claimed only when a slot is free, and jobs that were
+    whose process died (an orphaned job): such a job is claimed only when a slot is free, and jobs that were
     claimed and wait might take every slot for ever."""
 
     def __init__(self, size: int) -> None:
