@@ -46,7 +46,7 @@ def test_the_chain_is_checked_and_the_ledger_proven(tab: Any) -> None:
     tab.page.get_by_role("button", name="Check the chain").click()
     tab.page.locator("#chain-title .badge", has_text="sound").wait_for()
     assert "each as it was written" in tab.page.locator("section[aria-labelledby=chain-title]").inner_text()
-    tab.page.get_by_role("button", name="Prove the ledger").click()
+    tab.page.get_by_role("button", name="Verify the ledger").click()
     tab.page.locator("section[aria-labelledby=ledger-title]").get_by_text("slots of 30 schedules").wait_for()
     # One of them has a trigger that nobody can read, which is told.
     assert "legacy.export" in tab.page.locator("section[aria-labelledby=ledger-title] tbody").inner_text()

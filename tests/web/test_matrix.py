@@ -75,7 +75,7 @@ OF_PAGES_ALONE = {
     "dead.cancel_replay": "a replay of the API goes on with each request, and stops when none comes",
     "health.check": "a look at the whole file, in the background; `mainspring doctor` does it elsewhere",
     "ledger.cancel": "of the one below",
-    "ledger.prove": "in the background, on the admins' page; the API answers it at once: GET /ledger/verify",
+    "ledger.verify": "in the background, on the admins' page; the API answers it at once: GET /ledger/verify",
 }
 
 

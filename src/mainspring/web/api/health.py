@@ -87,7 +87,7 @@ async def doctor(services: TheServices) -> Response:
 
 
 @ledger.get("/ledger/verify", **answers(ReportView))
-async def prove(services: TheServices, which: Annotated[Range, Query()]) -> Response:
+async def verify_ledger(services: TheServices, which: Annotated[Range, Query()]) -> Response:
     """Compute anew every slot that should have happened, and compare with the ledger and the jobs."""
     verifier = SlotVerifier(
         await services.store(), services.clock, keep=services.app.settings.retention.history

@@ -62,15 +62,15 @@ async def verify(request: Request, admin: AnAdmin) -> Response:
     return done(request, "/audit", "The chain of the audit log is being checked.", kind="info")
 
 
-@ledger.post("/audit/-/prove", role=AccessRole.ADMIN, order="ledger.prove")
-async def prove(request: Request, services: TheServices, admin: AnAdmin) -> Response:
+@ledger.post("/audit/-/verify-ledger", role=AccessRole.ADMIN, order="ledger.verify")
+async def verify_ledger(request: Request, services: TheServices, admin: AnAdmin) -> Response:
     """Compute anew every slot that should have happened, and compare."""
     store, clock, keep = await services.store(), services.clock, services.app.settings.retention.history
 
     async def work(task: BackgroundTask) -> object:
         return await SlotVerifier(store, clock, keep=keep).verify(told=task.told)
 
-    async with admin.context.recorded("ledger.prove"):
+    async with admin.context.recorded("ledger.verify"):
         background_of(request).start(LEDGER, work, author=admin.context.actor.name, now=clock.now())
     return done(request, "/audit", "Every slot is being computed anew.", kind="info")
 
