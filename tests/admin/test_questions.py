@@ -88,7 +88,7 @@ def test_every_view_is_plain_json(desk: Desk, admin: Admin) -> None:
     shapes = views.to_json(
         [
             views.DeadView.of_letter(letter),
-            *map(views.MemberView.of, processes),
+            *map(views.ProcessView.of, processes),
             *depth,
             *map(views.ScheduleView.of, desk.run(admin.schedules.aall())),
         ]

@@ -11,7 +11,7 @@ import pytest
 
 from mainspring.admin.simulation.load import MINUTE, load
 from mainspring.admin.simulation.simulate import Fate, Horizon, Outage, Outcome, simulate
-from mainspring.admin.simulation.views import load_limit_sets, notes, outcome_in_words
+from mainspring.admin.simulation.views import load_lines, notes, outcome_in_words
 from mainspring.model.schedule import Disposition, Misfire, NewSchedule, Overlap, Schedule, Skipped
 from mainspring.scheduler.scheduler import Scheduler
 from mainspring.telemetry.events import Telemetry
@@ -272,7 +272,7 @@ def test_a_window_flattens_the_peak() -> None:
     spread = load(schedules, within, offset=lambda each: int(each.name[1:]) % 15 * MINUTE)
 
     assert (busy.peaks[0].jobs, spread.peaks[0].jobs, busy.total, spread.total) == (300, 20, 7200, 7200)
-    lines = list(load_limit_sets(busy, spread, 15 * MINUTE))
+    lines = list(load_lines(busy, spread, 15 * MINUTE))
     assert lines[0] == "7,200 jobs in 24 busy minutes; at most 300 in a minute"
     assert lines[3].endswith(f"{'#' * 40}  300  s0, s1, s2, s3, s4 and 295 more")
     assert lines[-1].endswith("at most 20 jobs in a minute instead of 300")

@@ -28,7 +28,7 @@ from mainspring.triggers.intervals import Every
 from mainspring.waiting import pause
 
 SECOND = timedelta(seconds=1)
-HERD = 24
+BURST = 24
 LASTS = 7 * SECOND
 TRIGGERS = [
     Every(SECOND),
@@ -52,7 +52,7 @@ class Town:
 
     def __init__(self, evening: datetime, dice: random.Random) -> None:
         self.evening, self.dice = evening, dice
-        self.names = [f"s{number:02}" for number in range(HERD)]
+        self.names = [f"s{number:02}" for number in range(BURST)]
         self.told: Counter[str] = Counter()
 
     def declared(self, names: list[str], now: datetime) -> list[NewSchedule]:

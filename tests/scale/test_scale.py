@@ -166,5 +166,5 @@ def test_what_was_measured_is_whole() -> None:
     assert result["measured"]["burst: slots"] > 0
 
 
-def test_herds_share_a_trigger() -> None:
+def test_bursts_share_a_trigger() -> None:
     assert Burst("0 * * * *", "UTC", 120_000, 0) in mixture(1_000_000)

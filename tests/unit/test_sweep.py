@@ -11,7 +11,7 @@ import pytest
 from mainspring.store.postgres.hints import EVERYTHING, Hints, Place, Stretch
 from mainspring.testing import ManualClock
 
-LANE = (1, 0)
+LEVEL = (1, 0)
 TRIP = 0.0003
 DEAD_ROW = 0.000001
 CLAIM_EVERY = 0.05
@@ -54,7 +54,7 @@ class Queue:
     def _look(self, stretch: Stretch | None) -> None:
         began, now = self.clock.monotonic(), self.clock.now()
         newest = (now, int(self.clock.monotonic() * 1e6))
-        after = self.hints.places[LANE] if stretch is None else stretch.after
+        after = self.hints.places[LEVEL] if stretch is None else stretch.after
         until = (stretch and stretch.until) or newest
         start = max(self.pinned_since, after[0]) if after else self.pinned_since
         walked = max((until[0] - start).total_seconds(), 0.0) * self.rate
@@ -67,7 +67,7 @@ class Queue:
         found = [place for place in self.left if (after is None or place > after) and place <= until]
         self.left = [place for place in self.left if place not in found]
         self.found += [(place, self.clock.now()) for place in found]
-        claimed = [(LANE, newest)] if until == newest else []
+        claimed = [(LEVEL, newest)] if until == newest else []
         self.hints.looked(stretch, began, claimed, full=False)
 
 
@@ -165,10 +165,10 @@ def test_where_a_piece_was_full_the_hint_goes_back_so_that_the_rest_comes_in_ord
     piece = Stretch(after=(start, 0), until=(start + timedelta(minutes=1), 0))
     found = (start + timedelta(seconds=30), 7)
 
-    queue.hints.looked(piece, queue.clock.monotonic(), [(LANE, found)], full=False)
-    assert queue.hints.places[LANE] > found
-    queue.hints.looked(piece, queue.clock.monotonic(), [(LANE, found)], full=True)
-    assert queue.hints.places[LANE] == found
+    queue.hints.looked(piece, queue.clock.monotonic(), [(LEVEL, found)], full=False)
+    assert queue.hints.places[LEVEL] > found
+    queue.hints.looked(piece, queue.clock.monotonic(), [(LEVEL, found)], full=True)
+    assert queue.hints.places[LEVEL] == found
 
 
 def test_other_queues_or_tasks_than_before_are_looked_for_from_the_beginning() -> None:
@@ -194,7 +194,7 @@ def test_without_hints_every_look_is_at_everything() -> None:
     hints = Hints(ManualClock(), enabled=False)
     for _ in range(3):
         assert list(hints.looks([1], [1])) == [EVERYTHING]
-        hints.looked(EVERYTHING, 0.0, [(LANE, (ManualClock().now(), 1))], full=False)
+        hints.looked(EVERYTHING, 0.0, [(LEVEL, (ManualClock().now(), 1))], full=False)
     assert hints.places == {}
 
 

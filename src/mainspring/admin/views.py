@@ -307,7 +307,7 @@ class FireView(Value, frozen=True, kw_only=True):
         return cls(at=fire.at, local=fire.local.isoformat(), note=fire.note)
 
 
-class MemberView(Value, frozen=True, kw_only=True):
+class ProcessView(Value, frozen=True, kw_only=True):
     """One start of one process."""
 
     id: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mainspring.admin.views import MemberView, process_id
+from mainspring.admin.views import ProcessView, process_id
 from mainspring.cli.options import store_options
 from mainspring.cli.output import document, table, when
 from mainspring.cli.session import Access
@@ -23,7 +23,7 @@ def list_processes(everybody: bool, access: Access, as_json: bool) -> None:
     found = access.ask(lambda admin: admin.processes.aall())
     shown = [each for each in found if each.alive or everybody]
     if as_json:
-        document([MemberView.of(each) for each in shown])
+        document([ProcessView.of(each) for each in shown])
         return
     titles = ["PROCESS", "ROLE", "NAME", "STARTED", "LEASE UNTIL", "ALIVE", "HOLDS", "QUEUES", "VERSION"]
     rows = [

@@ -14,7 +14,7 @@ from mainspring.admin.simulation.views import (
     LoadView,
     SimulationView,
     counted,
-    load_limit_sets,
+    load_lines,
     notes,
     outcome_in_words,
 )
@@ -114,7 +114,7 @@ def _tell_load(busy: Load, spread: Load, window: timedelta, *, as_json: bool) ->
     if as_json:
         document(LoadView.of(busy, spread, window))
     else:
-        click.echo("\n".join(load_limit_sets(busy, spread, window)))
+        click.echo("\n".join(load_lines(busy, spread, window)))
 
 
 def _tell(done: Simulation, told: Sequence[str], *, as_json: bool) -> None:

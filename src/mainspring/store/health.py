@@ -44,7 +44,7 @@ from mainspring.store.rows import maybe_moment, moment, reader
 LOOK_AGAIN = 10.0
 """Seconds of pause after a search that found nothing: the error has another cause, and a search reads whole
 tables."""
-HERD = 50
+BURST = 50
 """The number of overdue schedules of one burst that are named, at most."""
 OF_LISTS: dict[str, tuple[Rule, ...]] = {
     "overdue": (Rule.MISSED,),
@@ -165,7 +165,7 @@ async def _facts(tx: Transaction, watched: Watched, at: Stamp) -> Facts:
     [clock] = await tx.fetch("now", at=at)
     [standing] = await tx.fetch("watch_scheduled", at=at)
     lists, scanned, lately = _Lists(watched.most), watched.scanned, watched.failed_window
-    overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, burst=HERD)
+    overdue = await look("watch_overdue", missed_after=watched.missed_after, scanned=scanned, burst=BURST)
     dropped = await look("watch_dropped", dropped_window=watched.dropped_window, scanned=scanned)
     expected = await look("watch_expecting")
     stale = await look("watch_stale", late_after=watched.late_after, scanned=scanned)

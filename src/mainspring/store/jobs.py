@@ -139,7 +139,7 @@ class Jobs:
                 edit.queue or job.queue,
                 job.priority if edit.priority is None else edit.priority,
             )
-            await self._places.lanes([(queue, job.task, priority)])
+            await self._places.priority_levels([(queue, job.task, priority)])
 
         async def work(tx: Transaction) -> bool:
             edited = await tx.fetch(
@@ -159,7 +159,7 @@ class Jobs:
             )
             if edited and edit.limit_keys is not None:
                 # The places of its old limits. A job that waits for its limits again holds no place.
-                await tx.fetch("drop_permits", id=job.id)
+                await tx.fetch("drop_limit_holders", id=job.id)
             if edited:
                 tx.hint(earlier=True)
             return bool(edited)

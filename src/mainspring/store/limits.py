@@ -26,7 +26,7 @@ class Places(Protocol):
     async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
         """The line in which jobs wait for these limits; None for jobs without limits."""
 
-    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+    async def priority_levels(self, places: Collection[tuple[str, str, int]]) -> None:
         """Make sure that claims look for jobs of these queues, tasks and priorities."""
 
 

@@ -282,7 +282,7 @@ class Schedules:
                 found = await self._database.fetch("standing_schedules", names=names)
                 left = _differing(left, found, by_hand)
             if left or expected:
-                await self._places.lanes(
+                await self._places.priority_levels(
                     [(each.new.queue, each.new.task, each.new.priority) for each in left]
                 )
                 said = left

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from mainspring.admin.jobs import JobDetail
 from mainspring.admin.queues import QueueView
-from mainspring.admin.views import MemberView, ScheduleDetail, to_json
+from mainspring.admin.views import ProcessView, ScheduleDetail, to_json
 from mainspring.errors import InvalidArgument, MainspringError, NotFound, StoreError
 from mainspring.model.access import AccessRole, Actor
 from mainspring.model.dead_letter import DeadFilter
@@ -214,7 +214,7 @@ async def _queues(services: Services) -> object:
 async def _workers(services: Services) -> object:
     # A renewed lease is not a change.
     found = await services.questions.processes.aall()
-    views = [{**to_json(MemberView.of(each)), "lease_until": None} for each in found]
+    views = [{**to_json(ProcessView.of(each)), "lease_until": None} for each in found]
     leases = await (await services.store()).leases.all(at=services.clock.stamp())
     return {"items": views, "leases": [{**to_json(each), "expires_at": None} for each in leases]}
 

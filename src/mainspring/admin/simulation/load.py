@@ -36,7 +36,7 @@ from mainspring.triggers.zones import zone
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
 MINUTES = DAY // MINUTE
-LANE = 32
+COUNTER_BITS = 32
 """Bits for each minute."""
 Offset = Callable[[Planned], timedelta]
 """How long after its slot a schedule's job is due."""
@@ -220,7 +220,7 @@ class Counting:
         for minute, count in self._single.items():
             singles[minute // MINUTES].append((minute % MINUTES, count))
         for day in sorted(self._days.keys() | singles.keys()):
-            counts = array("I", self._days.get(day, 0).to_bytes(MINUTES * LANE // 8, "little"))
+            counts = array("I", self._days.get(day, 0).to_bytes(MINUTES * COUNTER_BITS // 8, "little"))
             for at, count in singles.get(day, ()):
                 counts[at] += count
             yield day, counts
@@ -337,7 +337,7 @@ def _parts(slots: Iterable[datetime], midnight: datetime, offsets: Counter[timed
     days: dict[int, array[int]] = {}
     for minute, count in minutes.items():
         day, at = divmod(minute, MINUTES)
-        days.setdefault(day, array("I", bytes(MINUTES * LANE // 8)))[at] += count
+        days.setdefault(day, array("I", bytes(MINUTES * COUNTER_BITS // 8)))[at] += count
     return [(day, int.from_bytes(counts.tobytes(), "little")) for day, counts in days.items()]
 
 

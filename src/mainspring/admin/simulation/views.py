@@ -99,7 +99,7 @@ class SimulationView(Value, frozen=True, kw_only=True):
         return cls(slots=slots, cut=simulation.cut, notes=tuple(notes))
 
 
-def load_limit_sets(load: Load, spread: Load, window: timedelta) -> Iterator[str]:
+def load_lines(load: Load, spread: Load, window: timedelta) -> Iterator[str]:
     """Peaks and hours as bars of text."""
     if not load.peaks:
         yield "no jobs"

@@ -124,7 +124,7 @@ class PostgresPlaces:
     async def lines(self, limit_keys: Iterable[tuple[LimitKey, ...]]) -> list[int | None]:
         return await self._lines.ids(limit_keys)
 
-    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+    async def priority_levels(self, places: Collection[tuple[str, str, int]]) -> None:
         # Inside the transaction that writes the schedules it is too late: others may wait for the names.
         queue_ids = await self._names.queue_ids(queue for queue, _, _ in places)
         await self._names.task_ids(task for _, task, _ in places)

@@ -52,7 +52,7 @@ class SQLitePlaces:
             known = await self._database.write(lambda session: limit_set_ids(session, named))
         return [known[each] if each else None for each in wanted]
 
-    async def lanes(self, places: Collection[tuple[str, str, int]]) -> None:
+    async def priority_levels(self, places: Collection[tuple[str, str, int]]) -> None:
         lanes = [
             {"queue": queue, "priority": priority}
             for queue, priority in sorted({(queue, priority) for queue, _, priority in places})

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from mainspring.admin.events import Events, SentView
 from mainspring.admin.queues import LimitView, Queues, QueueView
-from mainspring.admin.views import MemberView
+from mainspring.admin.views import ProcessView
 from mainspring.errors import NotFound
 from mainspring.model.access import AccessRole
 from mainspring.model.process import LeaseInfo
@@ -93,10 +93,10 @@ async def list_limits(admin: AnAdmin, which: Annotated[WhichLimits, Query()]) ->
     return items([LimitView.of(each) for each in found])
 
 
-@processes.get("", **answers_items(MemberView))
+@processes.get("", **answers_items(ProcessView))
 async def list_processes(admin: AnAdmin) -> Response:
     """Every process on record: workers and schedulers."""
-    return items([MemberView.of(each) for each in await admin.processes.aall()])
+    return items([ProcessView.of(each) for each in await admin.processes.aall()])
 
 
 @leases.get("", **answers_items(LeaseInfo))

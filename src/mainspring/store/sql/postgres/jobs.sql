@@ -59,7 +59,7 @@ SET payload = coalesce(:payload::bytea, j.payload), priority = coalesce(:priorit
 FROM named n WHERE j.id = n.id
 RETURNING j.id;
 
--- name: drop_permits
+-- name: drop_limit_holders
 DELETE FROM mainspring.limit_holders p
 WHERE p.job_id = :id
   AND (SELECT p.limit_key_id = ANY (string_to_array(l.limit_keys, ',')::int[]) AND j.run_at < timestamptz '9998-01-01 00:00:00+00'

@@ -34,7 +34,7 @@ WHERE id = :id AND worker_id = 0 AND fence = :fence AND payload = :expected AND 
   AND run_at <> 253307692800000000 AND (failures < :max_attempts) IS NOT FALSE
 RETURNING id;
 
--- name: drop_permits
+-- name: drop_limit_holders
 DELETE FROM limit_holders
 WHERE job_id = :id AND NOT EXISTS (
     SELECT 1 FROM jobs j JOIN limit_sets l ON l.id = j.limit_set_id

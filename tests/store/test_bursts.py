@@ -11,7 +11,7 @@ from mainspring.model.schedule import NewSchedule, Opening, Overlap
 from mainspring.store.opener import open_store
 from tests.support.desk import MINUTE
 
-HERD = 1200
+BURST = 1200
 CHUNK = 50
 
 
@@ -37,7 +37,7 @@ async def put_burst(store, clock, slots):
                 next_at=first,
                 following_at=first + MINUTE,
             )
-            for n in range(HERD)
+            for n in range(BURST)
         ],
         at=clock.stamp(),
     )
@@ -73,16 +73,16 @@ def test_two_schedulers_share_a_herd_and_every_schedule_has_its_slot_once(stores
 
         async def share(store, chunks):
             # One that finds everything in hand looks again, as a scheduler does.
-            while sum(chunk.fired for each in shares for chunk in each) < HERD:
+            while sum(chunk.fired for each in shares for chunk in each) < BURST:
                 if chunk := await store.slots.fire(limit=CHUNK, at=clock.stamp()):
                     chunks.append(chunk)
 
         async with asyncio.timeout(60):
             await asyncio.gather(*map(share, stores, shares))
 
-        assert sum(chunk.fired for chunks in shares for chunk in chunks) == HERD
-        assert await asked(postgres_url, "SELECT count(*) FROM mainspring.slots") == HERD
-        assert await asked(postgres_url, "SELECT count(DISTINCT schedule_id) FROM mainspring.jobs") == HERD
+        assert sum(chunk.fired for chunks in shares for chunk in chunks) == BURST
+        assert await asked(postgres_url, "SELECT count(*) FROM mainspring.slots") == BURST
+        assert await asked(postgres_url, "SELECT count(DISTINCT schedule_id) FROM mainspring.jobs") == BURST
         assert await asked(postgres_url, "SELECT count(*) FROM mainspring.firings") == 0
 
     run(story())
@@ -101,7 +101,7 @@ def test_a_range_that_somebody_has_in_hand_holds_up_the_next_slot_and_not_the_re
             assert await holder.fetchval(held, first) == 1
             chunks = await fired(stores[1], clock)
             assert {chunk.slot_at for chunk in chunks} == {first}
-            assert 0 < sum(chunk.fired for chunk in chunks) < HERD - CHUNK
+            assert 0 < sum(chunk.fired for chunk in chunks) < BURST - CHUNK
             assert (await stores[1].slots.next_due(at=clock.stamp())).total_seconds() <= 0.01, (
                 "it is looked at again"
             )
@@ -109,6 +109,6 @@ def test_a_range_that_somebody_has_in_hand_holds_up_the_next_slot_and_not_the_re
 
         slots = [chunk.slot_at for chunk in await fired(stores[1], clock)]
         assert slots == sorted(slots)
-        assert await asked(postgres_url, "SELECT count(*) FROM mainspring.slots") == 2 * HERD
+        assert await asked(postgres_url, "SELECT count(*) FROM mainspring.slots") == 2 * BURST
 
     run(story())
