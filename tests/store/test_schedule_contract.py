@@ -468,6 +468,19 @@ def test_the_oldest_fire_goes_first(desk):
     assert [chunk.slot_at for chunk in desk.fire_due()] == [start + MINUTE, start + 2 * MINUTE]
 
 
+def test_no_slot_is_decided_before_it_came(desk):
+    """A scheduler may begin its statement a moment before another one opens the slot that it then sees."""
+    desk.schedule()
+    desk.advance(MINUTE)
+    [spec] = desk.due()
+    desk.open(spec)
+
+    desk.run(desk.store.slots.fire(limit=100, at=spec.next_at - timedelta(milliseconds=3)))
+
+    [slot] = desk.slots()
+    assert (slot.disposition, slot.decided_at) == (Disposition.FIRED, spec.next_at)
+
+
 def test_a_slot_older_than_the_catch_up_window_is_skipped_with_its_reason(desk):
     desk.schedule(catch_up=HOUR)
     slot_at = desk.now + MINUTE

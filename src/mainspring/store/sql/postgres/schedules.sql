@@ -224,7 +224,8 @@ WITH f AS MATERIALIZED (
     SELECT *, CASE WHEN reason IS NULL THEN nextval('mainspring.job_ids') END AS job_id FROM decided
 ), ledger AS (
     INSERT INTO mainspring.slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason, blocker, note)
-    SELECT id, slot_at, coalesce(:at::timestamptz, now()), CASE WHEN since IS NOT NULL THEN greatest(since, active_from + interval '1 microsecond') END,
+    -- now() is when this statement was received: the firing that it sees may have been opened a moment later.
+    SELECT id, slot_at, greatest(coalesce(:at::timestamptz, now()), slot_at), CASE WHEN since IS NOT NULL THEN greatest(since, active_from + interval '1 microsecond') END,
            job_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END, reason, CASE WHEN reason = 'overlap' THEN blocker END, note
     FROM burst
     ON CONFLICT DO NOTHING

@@ -3,7 +3,9 @@
 SELECT job_id, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue,
        failures + 1 AS attempt, verdict, nullif(worker_id, 0) AS worker_id, fence, started_at, finished_at, error AS failure, result,
        CASE WHEN verdict = 8 THEN payload END AS payload, enqueued_at
-FROM mainspring.runs WHERE job_id = :job_id ORDER BY finished_at, fence;
+FROM mainspring.runs WHERE job_id = :job_id
+-- A workflow whose steps are all skipped ends at the instant at which its own job began (9).
+ORDER BY finished_at, fence, verdict <> 9;
 
 -- name: runs_of
 -- The newest runs of each job, without arguments and results.
@@ -12,10 +14,10 @@ SELECT job_id, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task, (
        NULL::bytea AS payload, enqueued_at
 FROM (
     SELECT job_id, finished_at, started_at, enqueued_at, worker_id, queue_id, task_id, fence, failures, verdict, error,
-           row_number() OVER (PARTITION BY job_id ORDER BY finished_at DESC, fence DESC) AS place
+           row_number() OVER (PARTITION BY job_id ORDER BY finished_at DESC, fence DESC, verdict <> 9 DESC) AS place
     FROM mainspring.runs WHERE job_id = ANY (:ids::bigint[])
 ) numbered
-WHERE place <= :most ORDER BY job_id, finished_at, fence;
+WHERE place <= :most ORDER BY job_id, finished_at, fence, verdict <> 9;
 
 -- name: lately_failed
 SELECT job_id, fence, (SELECT name FROM mainspring.queues WHERE id = queue_id) AS queue, (SELECT name FROM mainspring.tasks WHERE id = task_id) AS task,

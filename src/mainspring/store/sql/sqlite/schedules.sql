@@ -130,7 +130,7 @@ WITH taken AS MATERIALIZED (
     FROM taken
 )
 INSERT INTO slots (schedule_id, slot_at, decided_at, since, job_id, disposition, reason, blocker, note)
-SELECT id, :slot_at, :now, CASE WHEN :since IS NOT NULL THEN max(:since, active_from + 1) END,
+SELECT id, :slot_at, max(:now, :slot_at), CASE WHEN :since IS NOT NULL THEN max(:since, active_from + 1) END,
        CASE WHEN reason IS NULL THEN :last_job_id + row_number() OVER (ORDER BY id) END,
        reason IS NOT NULL, reason, CASE WHEN reason = 'overlap' THEN blocker END, :note
 FROM decided
