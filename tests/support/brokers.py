@@ -7,7 +7,9 @@ inside librdkafka, which speaks the real protocol on a real socket and keeps rec
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -24,9 +26,12 @@ RABBIT = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that outgoing connections do not use: a server that takes seconds to start must find it free."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("none of a hundred ports is free")
 
 
 def _environment() -> dict[str, str]:
@@ -67,7 +72,11 @@ class Server:
             assert process.poll() is None, f"{command[0]} ended:\n{log.read_text(errors='replace')}"
             return ready()
 
-        until(is_ready, f"{command[0]} to start", within=80)
+        try:
+            until(is_ready, f"{command[0]} to start", within=80)
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         for process in reversed(self._processes):
